@@ -1,0 +1,181 @@
+//! Every finding code, in one table: its title, its severity, whether it is on by default, and its page.
+//!
+//! A code is `producer/slug` and never changes its meaning once released; people write them in `stitchcuda.toml`.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Severity;
+
+/// Who made a finding. The store replaces findings producer by producer, and the user sees it as the code's first part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Producer {
+    /// Our own rules over the syntax tree; recomputed while typing.
+    Static,
+    /// NVIDIA's compiler, on save.
+    Nvcc,
+    /// NVIDIA's assembler, which knows registers and spills; runs with the compiler.
+    Ptxas,
+    /// clang's type check between keystrokes, where clang is installed.
+    Clang,
+}
+
+impl Producer {
+    /// The first part of its codes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Static => "static",
+            Self::Nvcc => "nvcc",
+            Self::Ptxas => "ptxas",
+            Self::Clang => "clang",
+        }
+    }
+}
+
+/// The name of one kind of finding: `producer/slug`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code(&'static str);
+
+/// One row of the table of codes.
+#[derive(Debug)]
+pub struct CodeInfo {
+    /// The code itself.
+    pub code: Code,
+    /// Who makes it.
+    pub producer: Producer,
+    /// How severe it is, unless configured otherwise.
+    pub severity: Severity,
+    /// One line for lists.
+    pub title: &'static str,
+    /// Whether it is shown without being asked for. Off where the measured precision is under 18 of 20.
+    pub on_by_default: bool,
+    /// The page that `stitchcuda explain` and the hover show, in Markdown.
+    pub page: &'static str,
+}
+
+macro_rules! codes {
+    (@on off) => { false };
+    (@on) => { true };
+    ($($(#[$doc:meta])* $name:ident = $producer:ident $code:literal $severity:ident $title:literal $($off:ident)?;)*) => {
+        impl Code {
+            $($(#[$doc])* pub const $name: Code = Code($code);)*
+        }
+
+        /// Every code there is, sorted by code.
+        pub const CODES: &[CodeInfo] = &[$(CodeInfo {
+            code: Code::$name,
+            producer: Producer::$producer,
+            severity: Severity::$severity,
+            title: $title,
+            on_by_default: codes!(@on $($off)?),
+            page: include_str!(concat!("../codes/", $code, ".md")),
+        },)*];
+    };
+}
+
+codes! {
+    /// What clang's type check refused between keystrokes.
+    CLANG_ERROR = Clang "clang/error" Error "clang reports an error";
+    /// What nvcc refused.
+    NVCC_ERROR = Nvcc "nvcc/error" Error "nvcc reports an error";
+    /// What nvcc warned of.
+    NVCC_WARNING = Nvcc "nvcc/warning" Warning "nvcc warns";
+    /// Registers that did not fit went to local memory.
+    PTXAS_SPILL = Ptxas "ptxas/spill" Information "Registers spill to local memory";
+    /// A CUDA API call whose error is dropped.
+    API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored";
+    /// A block of more than 1024 threads, or not a multiple of the warp.
+    BLOCK_SIZE = Static "static/block-size" Information "The block size wastes lanes or can not launch";
+    /// A tensor made on the CPU and then moved.
+    CPU_TENSOR_MOVED = Static "static/cpu-tensor-moved" Information "A tensor is made on the CPU and then moved to the GPU";
+    /// A reduction tree in which neighbouring threads diverge.
+    DIVERGENT_REDUCTION = Static "static/divergent-reduction" Information "The reduction tree diverges within each warp";
+    /// A double literal that promotes float arithmetic.
+    DOUBLE_LITERAL = Static "static/double-literal" Information "A double literal promotes float arithmetic to double";
+    /// `.item()` in a loop waits for the GPU each time.
+    ITEM_IN_LOOP = Static "static/item-in-loop" Information "`.item()` in a loop waits for the GPU each time";
+    /// Memory allocated again and again.
+    MALLOC_IN_LOOP = Static "static/malloc-in-loop" Information "Device memory is allocated in a loop";
+    /// A store to global memory by an index that nothing bounds.
+    MISSING_BOUNDS_GUARD = Static "static/missing-bounds-guard" Warning "A global index is used without a bounds check";
+    /// `pow` with a small integer exponent.
+    POW_SMALL_EXPONENT = Static "static/pow-small-exponent" Information "`pow` with a small integer exponent";
+    /// The fast axis of a row-major array is not `threadIdx.x`.
+    ROW_MAJOR_SLOW_AXIS = Static "static/row-major-slow-axis" Information "threadIdx.x walks the slow axis of a row-major array";
+    /// A shared tile read down a column of 32 words.
+    SHARED_BANK_CONFLICT = Static "static/shared-bank-conflict" Information "A shared tile is read with a stride of 32 words";
+    /// The host waits for the device in a loop.
+    SYNCHRONIZE_IN_LOOP = Static "static/synchronize-in-loop" Information "The host waits for the device in a loop";
+    /// A launch whose error nobody asks for.
+    UNCHECKED_LAUNCH = Static "static/unchecked-launch" Hint "A kernel launch is not checked for errors";
+    /// An index that scales threadIdx.x by a constant.
+    UNCOALESCED_ACCESS = Static "static/uncoalesced-access" Information "Neighbouring threads access memory with a stride";
+}
+
+impl Code {
+    /// The code with this name, if there is one.
+    pub fn parse(name: &str) -> Option<Self> {
+        CODES.iter().find(|info| info.code.0 == name).map(|info| info.code)
+    }
+
+    /// `producer/slug`.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// Its row in the table.
+    pub fn info(self) -> &'static CodeInfo {
+        // A `Code` can only be one of the table's constants, so the fallback is never taken.
+        CODES.iter().find(|info| info.code == self).unwrap_or(&CODES[0])
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Code::parse(&name).ok_or_else(|| serde::de::Error::custom(format!("no finding has the code `{name}`")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_each_code_starts_with_its_producer() {
+        assert!(CODES.windows(2).all(|pair| pair[0].code < pair[1].code));
+        for info in CODES {
+            assert!(info.code.0.starts_with(&format!("{}/", info.producer.as_str())), "{}", info.code);
+            assert_eq!(Code::parse(info.code.0), Some(info.code));
+        }
+    }
+
+    #[test]
+    fn every_page_has_a_heading_an_example_and_a_source() {
+        for info in CODES {
+            assert!(info.page.starts_with(&format!("# {}\n", info.code)), "{}: the heading is the code", info.code);
+            assert!(info.page.contains("## "), "{}: the page has sections", info.code);
+            assert!(info.page.contains("Source"), "{}: the page names its source", info.code);
+        }
+    }
+}

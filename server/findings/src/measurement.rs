@@ -1,0 +1,96 @@
+//! One number about a place, with where it came from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Producer, Span};
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Registers a thread.
+    Registers,
+    /// Static shared memory a block.
+    SharedMemory,
+    /// Stack a thread.
+    Stack,
+    /// Spilled stores a thread, in bytes.
+    SpillStores,
+    /// Spilled loads a thread, in bytes.
+    SpillLoads,
+    /// Barriers a block.
+    Barriers,
+    /// Constant memory of the kernel.
+    ConstantMemory,
+    /// Warps that can be resident, over the most that the multiprocessor holds.
+    TheoreticalOccupancy,
+}
+
+/// The unit of a [`Quantity`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A plain count.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// A share from 0 to 1.
+    Ratio,
+}
+
+impl Quantity {
+    /// The unit its values are in.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Registers | Self::Barriers => Unit::Count,
+            Self::TheoreticalOccupancy => Unit::Ratio,
+            Self::SharedMemory | Self::Stack | Self::SpillStores | Self::SpillLoads | Self::ConstantMemory => {
+                Unit::Bytes
+            }
+        }
+    }
+
+    /// What a person calls it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Registers => "registers a thread",
+            Self::SharedMemory => "static shared memory a block",
+            Self::Stack => "stack a thread",
+            Self::SpillStores => "spill stores a thread",
+            Self::SpillLoads => "spill loads a thread",
+            Self::Barriers => "barriers",
+            Self::ConstantMemory => "constant memory",
+            Self::TheoreticalOccupancy => "theoretical occupancy",
+        }
+    }
+}
+
+/// Where a number came from. No number is shown without it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Who measured.
+    pub producer: Producer,
+    /// The tool and its version, as a person would name it: `ptxas 13.5`.
+    pub tool: String,
+    /// What it holds for: `sm_90`, or a device's name.
+    pub device: String,
+    /// How many runs stand behind it; 1 for what a compiler says.
+    pub runs: u32,
+}
+
+/// One number about a place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// What.
+    pub quantity: Quantity,
+    /// How much, in the quantity's unit.
+    pub value: f64,
+    /// The kernel it is about, as a person would write it: `sgemm<16>`.
+    pub subject: String,
+    /// Where, in bytes of the text it was measured on: the name of the kernel.
+    pub span: Span,
+    /// What limits it or what it was computed from: `limited by registers; block of 256`.
+    pub note: Option<String>,
+    /// Where it came from.
+    pub provenance: Provenance,
+}
