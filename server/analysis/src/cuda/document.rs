@@ -1,0 +1,501 @@
+//! One CUDA document, kept up to date edit by edit.
+//!
+//! An edit is the stretch between the common prefix and suffix of two texts. The cut starts again at the item before it
+//! and stops at the first boundary after it that the earlier cut had too, so that a keystroke costs the items it touches.
+//! What the file's items say of each other goes through the [`Environment`]: only items that mention a name whose meaning
+//! changed are checked again.
+//!
+//! Whatever order texts come in, the result is that of the last text alone.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use stitch_findings::{Finding, Place, Span};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::Workspace;
+use super::item::{self, Checked, Read};
+use super::items::{Cutter, Item, ItemKind, State};
+use super::macros::Macros;
+use super::parse::{ItemParser, KeepGoing};
+use crate::outline::{Expression, Function, Launch, Outline};
+use crate::rules::{Environment, Piece};
+
+/// Texts of new items up to this many bytes in all keep their trees between reading and checking; beyond, each is
+/// parsed twice rather than all trees held at once.
+const MOST_TREES: usize = 1 << 20;
+
+/// More changed names than this are not looked for: everything is checked again.
+const MOST_NAMES: usize = 64;
+
+/// An item and what is known of it.
+#[derive(Clone)]
+struct Entry {
+    item: Item,
+    known: Arc<Known>,
+}
+
+/// What is known of an item.
+struct Known {
+    /// Of its text.
+    key: u64,
+    piece: Piece,
+    piece_hash: u64,
+    checked: Checked,
+}
+
+/// Work on a text that may be cut off.
+struct Work {
+    source: Arc<str>,
+    macros: Macros,
+    workspace: u64,
+    definitions: u64,
+    items: Vec<Task>,
+    /// The index of the first item that is not read yet.
+    unread: usize,
+    environment: Option<(Environment, u64)>,
+    /// The index of the first item that is not checked yet.
+    unchecked: usize,
+    trees: usize,
+}
+
+struct Task {
+    item: Item,
+    known: Option<Arc<Known>>,
+    /// Read, not checked yet.
+    read: Option<(Read, u64)>,
+    /// To be checked again, though its text is known.
+    stale: bool,
+}
+
+/// One CUDA document.
+pub struct Document {
+    parser: ItemParser,
+    source: Arc<str>,
+    macros: Macros,
+    workspace: u64,
+    definitions: u64,
+    entries: Vec<Entry>,
+    environment: Environment,
+    pieces: u64,
+    work: Option<Work>,
+    /// Items of the last texts that are in this one no more, with the hash of the environment they were checked in: what is undone or
+    /// commented in again costs nothing.
+    attic: HashMap<u64, (Arc<Known>, u64)>,
+}
+
+impl Document {
+    /// An empty document.
+    pub fn new() -> Self {
+        let workspace = Workspace::default();
+        let macros = workspace.macros().with_file("");
+        Self {
+            parser: ItemParser::new(),
+            source: Arc::from(""),
+            workspace: workspace.fingerprint(),
+            definitions: Macros::definitions_hash(""),
+            macros,
+            entries: Vec::new(),
+            environment: Environment::new(std::iter::empty::<&Piece>(), workspace.outer()),
+            pieces: 0,
+            work: None,
+            attic: HashMap::new(),
+        }
+    }
+
+    /// Brings it to `source`. `None` when it was cut off; the same text again goes on.
+    pub fn update(&mut self, source: &Arc<str>, workspace: &Workspace, keep_going: KeepGoing) -> Option<(Outline, Vec<Finding>)> {
+        let fits = |work: &Work| *work.source == **source && work.workspace == workspace.fingerprint();
+        let mut work = match self.work.take() {
+            Some(work) if fits(&work) => work,
+            _ => self.begin(source, workspace, keep_going)?,
+        };
+        if self.read(&mut work, keep_going) && self.check(&mut work, workspace, keep_going) {
+            self.finish(work);
+            return Some(self.assemble());
+        }
+        self.work = Some(work);
+        None
+    }
+
+    /// Cuts the text, and finds what is known of its items.
+    fn begin(&mut self, source: &Arc<str>, workspace: &Workspace, keep_going: KeepGoing) -> Option<Work> {
+        let definitions = Macros::definitions_hash(source);
+        let (macros, changed) = if definitions == self.definitions && workspace.fingerprint() == self.workspace {
+            (self.macros.clone(), Vec::new())
+        } else {
+            let macros = workspace.macros().with_file(source);
+            let changed = macros.changed_names(&self.macros);
+            (macros, changed)
+        };
+        if !changed.is_empty() {
+            self.attic.clear();
+        }
+        let mut items = self.cut(source, keep_going)?;
+        for task in &mut items {
+            let text = source.get(task.item.span.range()).unwrap_or_default();
+            if task.known.is_some() && mentions(text, &changed) {
+                task.known = None;
+            }
+        }
+        self.recall(&mut items, source, changed.is_empty());
+        let work = Work {
+            source: source.clone(),
+            macros,
+            workspace: workspace.fingerprint(),
+            definitions,
+            items,
+            unread: 0,
+            environment: None,
+            unchecked: 0,
+            trees: 0,
+        };
+        Some(work)
+    }
+
+    /// The items of `source`; those that the edit did not touch with what is known of them.
+    fn cut(&self, source: &str, keep_going: KeepGoing) -> Option<Vec<Task>> {
+        let edit = difference(&self.source, source);
+        match self.cut_from(source, edit, keep_going)? {
+            Some(tasks) => Some(tasks),
+            None => {
+                let mut cutter = Cutter::new(source, 0, State::default());
+                cutter.run(&mut |_, _| false);
+                let task = |item| Task { item, known: None, read: None, stale: false };
+                Some(cutter.into_items()?.into_iter().map(task).collect())
+            }
+        }
+    }
+
+    /// The same, from the item before the edit on. `Some(None)` if the cut must begin earlier.
+    fn cut_from(
+        &self,
+        source: &str,
+        (start, old_end, new_end): (usize, usize, usize),
+        keep_going: KeepGoing,
+    ) -> Option<Option<Vec<Task>>> {
+        let touched = self.entries.iter().position(|e| e.item.looked_to > start).unwrap_or(self.entries.len());
+        let kept = touched.saturating_sub(1);
+        let (from, state) = match self.entries.get(kept) {
+            Some(entry) if kept > 0 => (entry.item.span.start, entry.item.state.clone()),
+            _ => (0, State::default()),
+        };
+        let mut cutter = Cutter::new(source, from, state);
+        let mut joined = None;
+        let mut boundaries = 0u32;
+        let mut going = true;
+        let done = cutter.run(&mut |at, state| {
+            boundaries += 1;
+            going = !boundaries.is_multiple_of(64) || keep_going();
+            if at > new_end {
+                joined = self.boundary(at - new_end + old_end, state);
+            }
+            joined.is_some() || !going
+        });
+        if !done && joined.is_none() {
+            return None;
+        }
+        let Some(new) = cutter.into_items() else { return Some(None) };
+        let known = |entry: &Entry, item: Item| Task { item, known: Some(entry.known.clone()), read: None, stale: false };
+        let mut tasks: Vec<Task> = self.entries[..kept].iter().map(|e| known(e, e.item.clone())).collect();
+        tasks.extend(new.into_iter().map(|item| Task { item, known: None, read: None, stale: false }));
+        if let Some(first) = joined {
+            let moved = |item: &Item| shift_item(item, old_end, new_end);
+            tasks.extend(self.entries[first..].iter().map(|e| known(e, moved(&e.item))));
+        }
+        Some(Some(tasks))
+    }
+
+    /// The index of the item that begins at `at` with `state` before it.
+    fn boundary(&self, at: usize, state: &State) -> Option<usize> {
+        let index = self.entries.partition_point(|e| e.item.span.start < at);
+        let entry = self.entries.get(index)?;
+        (entry.item.span.start == at && entry.item.state == *state).then_some(index)
+    }
+
+    /// Finds new items among the old ones and in the attic, by their text.
+    fn recall(&self, tasks: &mut [Task], source: &str, same_macros: bool) {
+        if !same_macros || tasks.iter().all(|task| task.known.is_some()) {
+            return;
+        }
+        let old: HashMap<u64, &Arc<Known>> = self.entries.iter().map(|e| (e.known.key, &e.known)).collect();
+        for task in tasks.iter_mut().filter(|task| task.known.is_none()) {
+            let key = key(&task.item, source);
+            if let Some(known) = old.get(&key) {
+                task.known = Some((*known).clone());
+            } else if let Some((known, environment)) = self.attic.get(&key) {
+                task.known = Some(known.clone());
+                task.stale = *environment != self.environment.hash();
+            }
+        }
+    }
+
+    /// Reads what is not known. Whether it came to the end.
+    fn read(&mut self, work: &mut Work, keep_going: KeepGoing) -> bool {
+        while let Some(task) = work.items.get_mut(work.unread) {
+            if task.known.is_none() && task.item.kind != ItemKind::Mark {
+                let (text, blanks) = own(&task.item, &work.source);
+                let Some(read) = item::read(&mut self.parser, text, &blanks, &work.macros, keep_going) else {
+                    return false;
+                };
+                let key = key(&task.item, &work.source);
+                work.trees += text.len();
+                if work.trees <= MOST_TREES {
+                    task.read = Some((read, key));
+                } else {
+                    let known = Known::new(key, read.piece, Checked::default());
+                    task.known = Some(Arc::new(known));
+                    task.stale = true;
+                }
+                if !keep_going() {
+                    work.unread += 1;
+                    return false;
+                }
+            }
+            work.unread += 1;
+        }
+        true
+    }
+
+    /// Checks what is new, and what mentions something that changed. Whether it came to the end.
+    fn check(&mut self, work: &mut Work, workspace: &Workspace, keep_going: KeepGoing) -> bool {
+        if work.environment.is_none() {
+            self.meet(work, workspace);
+        }
+        let Some((environment, _)) = work.environment.clone() else { return true };
+        while let Some(task) = work.items.get_mut(work.unchecked) {
+            let (text, blanks) = own(&task.item, &work.source);
+            let kind = task.item.kind;
+            if let Some((read, key)) = task.read.take() {
+                let checked = item::check(&read, text, kind, &work.macros, &environment);
+                task.known = Some(Arc::new(Known::new(key, read.piece, checked)));
+            } else if task.stale {
+                let Some(read) = item::read(&mut self.parser, text, &blanks, &work.macros, keep_going) else {
+                    return false;
+                };
+                let checked = item::check(&read, text, kind, &work.macros, &environment);
+                task.known = Some(Arc::new(Known::new(key(&task.item, &work.source), read.piece, checked)));
+                task.stale = false;
+            } else {
+                work.unchecked += 1;
+                continue;
+            }
+            work.unchecked += 1;
+            if !keep_going() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Puts the environment together from all pieces, and marks what has to be checked again.
+    fn meet(&self, work: &mut Work, workspace: &Workspace) {
+        let mut hasher = Xxh3::new();
+        workspace.fingerprint().hash(&mut hasher);
+        for task in &work.items {
+            let hash = match (&task.known, &task.read) {
+                (_, Some((read, _))) => piece_hash(&read.piece),
+                (Some(known), None) => known.piece_hash,
+                (None, None) => continue,
+            };
+            hash.hash(&mut hasher);
+        }
+        let pieces = hasher.digest();
+        if pieces == self.pieces {
+            work.environment = Some((self.environment.clone(), pieces));
+            return;
+        }
+        let all = work.items.iter().filter_map(|task| match (&task.known, &task.read) {
+            (_, Some((read, _))) => Some(&read.piece),
+            (Some(known), None) => Some(&known.piece),
+            (None, None) => None,
+        });
+        let environment = Environment::new(all, workspace.outer());
+        if environment.hash() != self.environment.hash() {
+            let changed = environment.changed_names(&self.environment);
+            let changed: Option<Vec<Vec<u8>>> = changed
+                .filter(|names| names.len() <= MOST_NAMES)
+                .map(|names| names.into_iter().map(String::into_bytes).collect());
+            for task in work.items.iter_mut().filter(|task| task.read.is_none() && task.known.is_some()) {
+                let text = work.source.get(task.item.span.range()).unwrap_or_default();
+                task.stale |= task.item.kind != ItemKind::Mark && changed.as_ref().is_none_or(|names| mentions(text, names));
+            }
+        }
+        work.environment = Some((environment, pieces));
+    }
+
+    /// Takes over what was done.
+    fn finish(&mut self, work: Work) {
+        let Some((environment, pieces)) = work.environment else { return };
+        let earlier = self.environment.hash();
+        let entries: Vec<Entry> = work
+            .items
+            .into_iter()
+            .map(|task| Entry { item: task.item, known: task.known.unwrap_or_else(Known::nothing) })
+            .collect();
+        let old = std::mem::replace(&mut self.entries, entries);
+        let same_macros = self.macros.fingerprint() == work.macros.fingerprint();
+        if !same_macros || self.attic.len() > 2 * self.entries.len() + 256 {
+            self.attic.clear();
+        }
+        for entry in old.into_iter().filter(|_| same_macros) {
+            // Held by nobody else: it is in the new text no more.
+            if Arc::strong_count(&entry.known) == 1 && entry.known.key != 0 {
+                self.attic.insert(entry.known.key, (entry.known, earlier));
+            }
+        }
+        self.source = work.source;
+        self.macros = work.macros;
+        self.workspace = work.workspace;
+        self.definitions = work.definitions;
+        self.environment = environment;
+        self.pieces = pieces;
+    }
+
+    /// The outline and findings of the whole text.
+    fn assemble(&self) -> (Outline, Vec<Finding>) {
+        let mut outline = Outline::default();
+        let mut findings = Vec::new();
+        for entry in &self.entries {
+            let by = entry.item.span.start;
+            let checked = &entry.known.checked;
+            if !checked.functions.is_empty() {
+                let scope = prefix(&entry.item.state);
+                outline.functions.extend(checked.functions.iter().map(|f| shift_function(f, by, &scope)));
+            }
+            outline.launches.extend(checked.launches.iter().map(|launch| shift_launch(launch, by)));
+            findings.extend(checked.findings.iter().map(|finding| shift_finding(finding, by)));
+        }
+        findings.sort_by_key(|finding: &Finding| finding.span);
+        (outline, findings)
+    }
+}
+
+impl Known {
+    fn new(key: u64, piece: Piece, checked: Checked) -> Self {
+        Self { key, piece_hash: piece_hash(&piece), piece, checked }
+    }
+
+    fn nothing() -> Arc<Self> {
+        Arc::new(Self::new(0, Piece::default(), Checked::default()))
+    }
+}
+
+fn piece_hash(piece: &Piece) -> u64 {
+    let mut hasher = Xxh3::new();
+    piece.hash(&mut hasher);
+    hasher.digest()
+}
+
+/// A hash of all that reading an item depends on, but the macros. Never zero.
+fn key(item: &Item, source: &str) -> u64 {
+    let (text, blanks) = own(item, source);
+    let mut hasher = Xxh3::new();
+    text.hash(&mut hasher);
+    (item.kind == ItemKind::Definition).hash(&mut hasher);
+    for blank in blanks {
+        (blank.start, blank.end).hash(&mut hasher);
+    }
+    hasher.digest() | 1
+}
+
+/// An item's own text, and its blanks as parts of it.
+fn own<'s>(item: &Item, source: &'s str) -> (&'s str, Vec<Span>) {
+    let by = item.span.start;
+    let blanks = item.blanks.iter().map(|b| Span::new(b.start.saturating_sub(by), b.end.saturating_sub(by))).collect();
+    (source.get(item.span.range()).unwrap_or_default(), blanks)
+}
+
+/// Whether any of `names` is in `text`, even as a part of a word: better checked once too often.
+fn mentions(text: &str, names: &[Vec<u8>]) -> bool {
+    names.iter().any(|name| memchr::memmem::find(text.as_bytes(), name).is_some())
+}
+
+/// The stretch in which two texts differ: its start, its end in the old one, its end in the new one.
+fn difference(old: &str, new: &str) -> (usize, usize, usize) {
+    let (old, new) = (old.as_bytes(), new.as_bytes());
+    let shorter = old.len().min(new.len());
+    let start = common(old[..shorter].chunks(64).zip(new[..shorter].chunks(64)), |a, b| {
+        a.iter().zip(b).take_while(|(x, y)| x == y).count()
+    });
+    let left = shorter - start;
+    let (old_rest, new_rest) = (&old[old.len() - left..], &new[new.len() - left..]);
+    let end = common(old_rest.rchunks(64).zip(new_rest.rchunks(64)), |a, b| {
+        a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count()
+    });
+    (start, old.len() - end, new.len() - end)
+}
+
+fn common<'a>(
+    chunks: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    within: impl Fn(&[u8], &[u8]) -> usize,
+) -> usize {
+    let mut same = 0;
+    for (a, b) in chunks {
+        if a == b {
+            same += a.len();
+        } else {
+            return same + within(a, b);
+        }
+    }
+    same
+}
+
+fn shift_item(item: &Item, old_end: usize, new_end: usize) -> Item {
+    let shift = |at: usize| if at == usize::MAX { at } else { at - old_end + new_end };
+    let span = |s: Span| Span::new(shift(s.start), shift(s.end));
+    Item {
+        span: span(item.span),
+        kind: item.kind,
+        blanks: item.blanks.iter().map(|b| span(*b)).collect(),
+        state: item.state.clone(),
+        looked_to: shift(item.looked_to),
+    }
+}
+
+/// The scopes around an item, as the beginning of a qualified name.
+fn prefix(state: &State) -> String {
+    state.scopes.iter().filter(|name| !name.is_empty()).map(|name| format!("{name}::")).collect()
+}
+
+fn shift_function(function: &Function, by: usize, scope: &str) -> Function {
+    let mut function = function.clone();
+    function.qualified_name.insert_str(0, scope);
+    function.span = function.span.shifted(by);
+    function.name_span = function.name_span.shifted(by);
+    function.body = function.body.map(|body| body.shifted(by));
+    function.parameters.iter_mut().for_each(|p| p.span = p.span.shifted(by));
+    if let Some(bounds) = &mut function.launch_bounds {
+        bounds.max_threads.span = bounds.max_threads.span.shifted(by);
+        [&mut bounds.min_blocks, &mut bounds.max_cluster].into_iter().for_each(|e| shift_expression(e, by));
+    }
+    function
+}
+
+fn shift_expression(expression: &mut Option<Expression>, by: usize) {
+    if let Some(expression) = expression {
+        expression.span = expression.span.shifted(by);
+    }
+}
+
+fn shift_launch(launch: &Launch, by: usize) -> Launch {
+    let mut launch = launch.clone();
+    launch.span = launch.span.shifted(by);
+    launch.name_span = launch.name_span.shifted(by);
+    for expression in [&mut launch.grid, &mut launch.block, &mut launch.shared, &mut launch.stream] {
+        shift_expression(expression, by);
+    }
+    launch
+}
+
+fn shift_finding(finding: &Finding, by: usize) -> Finding {
+    let mut finding = finding.clone();
+    finding.span = finding.span.shifted(by);
+    for related in &mut finding.related {
+        if let Place::Here(span) = &mut related.place {
+            *span = span.shifted(by);
+        }
+    }
+    finding
+}

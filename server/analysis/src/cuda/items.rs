@@ -1,0 +1,684 @@
+//! Cuts a file into items: the pieces at its top level, one function, type, declaration or `#define` each.
+//!
+//! An item is parsed alone. So a keystroke costs one item and not the file, and an error stays in the item where it is.
+//! Namespaces and `extern "C"` are opened up. Preprocessor groups are, too, where each branch is made of whole items;
+//! where a branch cuts through one (a signature in two versions, one body) only its first living branch is kept.
+//!
+//! The cut is the same however it is reached, from the start of the text or from a boundary of an earlier cut:
+//! [`State`] is all that a boundary hands on.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use stitch_findings::Span;
+
+use super::conditionals::{Branch, Condition, Frame, Level};
+use super::head::Head;
+use super::lexer::{self, Kind, Lexer, Token};
+
+/// What an item is, as far as the cut tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// Functions, types, variables.
+    Code,
+    /// A `#define`.
+    Definition,
+    /// A directive that opens a branch, and the opening or closing of a scope: nothing to parse.
+    Mark,
+}
+
+/// The names of the namespaces around an item, outermost first; empty names for those without.
+pub type Scopes = Arc<[Box<str>]>;
+
+/// More nested scopes or preprocessor groups than this are not followed: no person writes them.
+const DEEPEST: usize = 64;
+
+/// After so many items that never end, an item is cut at the first line that looks like the next one.
+const PATIENCE: u8 = 6;
+
+/// What a boundary between items hands on to the rest of the text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// The namespaces that are open.
+    pub scopes: Scopes,
+    /// The preprocessor groups that are open.
+    frames: SmallVec<[Frame; 1]>,
+    /// Groups that are open beyond the deepest that is followed.
+    deeper: u32,
+    /// How many items had no end.
+    failures: u8,
+    /// How many raw strings may still be found to have no end.
+    searches_left: u8,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { scopes: Arc::from([]), frames: SmallVec::new(), deeper: 0, failures: 0, searches_left: lexer::SEARCHES }
+    }
+}
+
+/// One item of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// From its first token to its last.
+    pub span: Span,
+    /// What it is.
+    pub kind: ItemKind,
+    /// What is blanked before it is parsed: directives and branches.
+    pub blanks: SmallVec<[Span; 1]>,
+    /// What held before it.
+    pub state: State,
+    /// How far the text was read to decide where it ends; `usize::MAX` for all of it.
+    pub looked_to: usize,
+}
+
+/// Where the scan stands inside an item.
+struct Pending {
+    start: usize,
+    head: Head,
+    /// For each open brace, how many parentheses were open before it.
+    braces: Vec<u32>,
+    parentheses: u32,
+    blanks: SmallVec<[Span; 1]>,
+    last: Token,
+    before_last: Option<Token>,
+    indentation: usize,
+    /// The first place where the next item might begin, should this one have no end.
+    rescue: Option<Rescue>,
+    /// The directives of the groups that were opened inside it.
+    groups: Vec<SmallVec<[Span; 3]>>,
+    state_before: State,
+    /// A brace was closed and nothing is open: the next token tells whether the item goes on.
+    perhaps_done: bool,
+}
+
+struct Rescue {
+    at: usize,
+    last_end: usize,
+    frames: SmallVec<[Frame; 1]>,
+    groups: usize,
+    searches_left: u8,
+}
+
+impl Pending {
+    fn level(&self) -> (usize, u32) {
+        (self.braces.len(), self.parentheses)
+    }
+
+    fn is_open(&self) -> bool {
+        !self.braces.is_empty() || self.parentheses > 0
+    }
+
+    /// Whether a statement is over here, so that a preprocessor branch may begin or end.
+    fn between_statements(&self) -> bool {
+        let over = matches!(self.last.kind, Kind::Directive | Kind::Byte(b';' | b'{' | b'}' | b':' | b')'));
+        !self.braces.is_empty() && self.parentheses == 0 && over
+    }
+}
+
+/// Cuts a text.
+pub struct Cutter<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    lexer: Lexer<'t>,
+    state: State,
+    items: Vec<Item>,
+    pending: Option<Pending>,
+    /// Whether items before the beginning would have to be taken back.
+    began_too_late: bool,
+}
+
+impl<'t> Cutter<'t> {
+    /// Cuts `text` from `position` on, a boundary with `state`.
+    pub fn new(text: &'t str, position: usize, state: State) -> Self {
+        let lexer = Lexer::at(text, position).with_searches(state.searches_left);
+        Self { text, bytes: text.as_bytes(), lexer, state, items: Vec::new(), pending: None, began_too_late: false }
+    }
+
+    /// The items so far. `None` if they can't be told without a cut from the start of the text: a branch that began
+    /// before this cut did turned out to be one that is dropped.
+    pub fn into_items(self) -> Option<Vec<Item>> {
+        (!self.began_too_late).then_some(self.items)
+    }
+
+    /// Cuts to the end, or until `stop` says so of a boundary: of the start of the next token and the state there.
+    /// Returns whether it came to the end.
+    pub fn run(&mut self, stop: &mut dyn FnMut(usize, &State) -> bool) -> bool {
+        loop {
+            self.state.searches_left = self.lexer.searches_left();
+            let Some(token) = self.lexer.next() else {
+                if self.end_of_text() {
+                    continue;
+                }
+                return true;
+            };
+            if self.pending.as_ref().is_some_and(|p| p.perhaps_done) {
+                self.after_braces(token);
+            }
+            if self.pending.is_none() && stop(token.start, &self.state) {
+                return false;
+            }
+            self.token(token);
+        }
+    }
+
+    fn token(&mut self, token: Token) {
+        if token.kind == Kind::Directive {
+            self.directive(token);
+            return;
+        }
+        // Either may end the item at hand, so that the token begins the next one.
+        if !self.rescue_line(token) {
+            self.macro_call_ends(token);
+        }
+        match &self.pending {
+            None if token.is(b'}') => self.close_scope(token),
+            None if token.is(b';') => {}
+            None => self.begin(token),
+            Some(_) => self.go_on(token),
+        }
+    }
+
+    /// Begins an item with its first token.
+    fn begin(&mut self, token: Token) {
+        let mut pending = Pending {
+            start: token.start,
+            head: Head::default(),
+            braces: Vec::new(),
+            parentheses: 0,
+            blanks: SmallVec::new(),
+            last: token,
+            before_last: None,
+            indentation: column(self.bytes, token.start).unwrap_or(usize::MAX),
+            rescue: None,
+            groups: Vec::new(),
+            state_before: self.state.clone(),
+            perhaps_done: false,
+        };
+        match token.kind {
+            Kind::Byte(b'{') => pending.braces.push(0),
+            Kind::Byte(b'(') => pending.parentheses = 1,
+            _ => pending.head.note(token, self.bytes, 0, None),
+        }
+        self.pending = Some(pending);
+    }
+
+    /// Reads one more token of an item.
+    fn go_on(&mut self, token: Token) {
+        let Some(pending) = &mut self.pending else { return };
+        let last = pending.last;
+        let before_last = pending.before_last.replace(last);
+        pending.last = token;
+        match token.kind {
+            Kind::Byte(b'{') => {
+                if !pending.is_open() {
+                    let linkage = last.kind == Kind::Literal && before_last.is_some_and(|t| t.text(self.bytes) == b"extern");
+                    let name = if linkage { Some(String::new()) } else { pending.head.opens_namespace() };
+                    if let Some(name) = name.filter(|_| self.state.scopes.len() < DEEPEST) {
+                        self.open_scope(token, &name);
+                        return;
+                    }
+                    pending.head.begins_braces();
+                }
+                pending.braces.push(pending.parentheses);
+                pending.parentheses = 0;
+                return;
+            }
+            Kind::Byte(b'}') => return self.close_brace(token),
+            Kind::Byte(b'(') => pending.parentheses += 1,
+            Kind::Byte(b')') => pending.parentheses = pending.parentheses.saturating_sub(1),
+            Kind::Byte(b';') if !pending.is_open() => {
+                self.finish(token.end, token.end + 1);
+                return;
+            }
+            _ => {}
+        }
+        if pending.braces.is_empty() {
+            pending.head.note(token, self.bytes, pending.parentheses, Some(last));
+        }
+    }
+
+    fn close_brace(&mut self, token: Token) {
+        let Some(pending) = &mut self.pending else { return };
+        let depth = pending.braces.len();
+        // A branch that closes a brace of the text around its group cuts through the item.
+        if let (Some(frame), Some(_)) = (self.state.frames.last_mut(), pending.groups.last())
+            && !frame.cuts
+            && frame.start.inside.is_some_and(|(braces, _)| depth <= braces)
+        {
+            let later = frame.kept.is_some();
+            self.cut_through();
+            if later {
+                self.skip_group_from(token.start);
+                return;
+            }
+        }
+        let Some(pending) = &mut self.pending else { return };
+        pending.parentheses = match pending.braces.pop() {
+            Some(parentheses) => parentheses,
+            None => 0,
+        };
+        if depth == 0 {
+            // A brace too many ends what was being read.
+            self.finish(token.start, token.end + 1);
+            self.close_scope(token);
+        } else if !pending.is_open() && !pending.head.ends_requirement() {
+            pending.perhaps_done = true;
+        }
+    }
+
+    /// Decides, at the first token after a closing brace, whether the item is over.
+    fn after_braces(&mut self, next: Token) {
+        let Some(pending) = &mut self.pending else { return };
+        pending.perhaps_done = false;
+        let mut looked_to = next.end;
+        let goes_on = match next.kind {
+            Kind::Byte(b',' | b'=' | b'[' | b'(' | b'.' | b')' | b'?') => true,
+            // `{}` of a member initialiser, then the body.
+            Kind::Byte(b'{') => pending.head.has_initialiser_list(),
+            Kind::Byte(b';') => true,
+            Kind::Byte(b'*' | b'&') => pending.head.is_class(),
+            Kind::Word => {
+                let word = next.text(self.bytes);
+                let (declares, seen) = declares_a_name(self.lexer.clone(), word);
+                looked_to = looked_to.max(seen);
+                word == b"catch" || (pending.head.is_class() && declares)
+            }
+            _ => false,
+        };
+        if !goes_on {
+            let end = pending.last.end;
+            self.finish(end, looked_to + 1);
+        }
+    }
+
+    /// Ends the item at hand.
+    fn finish(&mut self, end: usize, looked_to: usize) {
+        let Some(mut pending) = self.pending.take() else { return };
+        self.disown(pending.groups.len());
+        for directives in pending.groups.drain(..) {
+            pending.blanks.extend(directives);
+        }
+        pending.blanks.retain(|blank| blank.start < end);
+        pending.blanks.sort();
+        pending.blanks.dedup();
+        let looked_to = if self.lexer.depends_on_the_rest() { usize::MAX } else { looked_to };
+        self.items.push(Item {
+            span: Span::new(pending.start, end),
+            kind: ItemKind::Code,
+            blanks: pending.blanks,
+            state: pending.state_before,
+            looked_to,
+        });
+    }
+
+    /// Makes the innermost `count` groups, opened inside an item that is over, groups that cut through it.
+    fn disown(&mut self, count: usize) {
+        let first = self.state.frames.len().saturating_sub(count);
+        for frame in &mut self.state.frames[first..] {
+            frame.cuts = true;
+            frame.start = Level { inside: None };
+            frame.scopes = self.state.scopes.clone();
+        }
+    }
+
+    fn mark(&mut self, span: Span, kind: ItemKind) {
+        let looked_to = if self.lexer.depends_on_the_rest() { usize::MAX } else { span.end + 2 };
+        self.items.push(Item { span, kind, blanks: SmallVec::new(), state: self.state.clone(), looked_to });
+    }
+
+    fn open_scope(&mut self, brace: Token, name: &str) {
+        let Some(pending) = self.pending.take() else { return };
+        self.disown(pending.groups.len());
+        self.mark(Span::new(pending.start, brace.end), ItemKind::Mark);
+        if let Some(mark) = self.items.last_mut() {
+            mark.state = pending.state_before;
+        }
+        let mut scopes = self.state.scopes.to_vec();
+        scopes.push(name.into());
+        self.state.scopes = scopes.into();
+    }
+
+    fn close_scope(&mut self, brace: Token) {
+        self.mark(Span::new(brace.start, brace.end), ItemKind::Mark);
+        if let Some((_, outer)) = self.state.scopes.split_last() {
+            self.state.scopes = outer.into();
+        }
+    }
+
+    /// Ends a macro call without a semicolon where `token`, on another line, shows that it is over.
+    fn macro_call_ends(&mut self, token: Token) {
+        let Some(pending) = &self.pending else { return };
+        let over = !pending.is_open()
+            && pending.last.is(b')')
+            && pending.head.is_macro_call(self.bytes, Some(pending.last))
+            && column(self.bytes, token.start).is_some()
+            && Head::begins_another(token, self.bytes);
+        if over {
+            let end = pending.last.end;
+            self.finish(end, token.end + 1);
+        }
+    }
+
+    /// Notes a line that may begin the next item. Once patience is gone, it does; then `true`.
+    fn rescue_line(&mut self, token: Token) -> bool {
+        let Some(pending) = &mut self.pending else { return false };
+        if token.kind != Kind::Word || pending.rescue.is_some() || !pending.is_open() {
+            return false;
+        }
+        let Some(column) = column(self.bytes, token.start).filter(|c| *c <= pending.indentation) else {
+            return false;
+        };
+        let word = token.text(self.bytes);
+        let begins = begins_items(word) || pending.last.is(b'}') || pending.last.is(b';');
+        let label = self.bytes.get(token.end) == Some(&b':') && self.bytes.get(token.end + 1) != Some(&b':');
+        if !begins || label || goes_on_inside(word) || (column > 0 && pending.indentation == usize::MAX) {
+            return false;
+        }
+        let last_end = pending.last.end;
+        if self.state.failures >= PATIENCE {
+            self.finish(last_end, token.end + 2);
+            return true;
+        }
+        pending.rescue = Some(Rescue {
+            at: token.start,
+            last_end,
+            frames: self.state.frames.clone(),
+            groups: pending.groups.len(),
+            searches_left: self.state.searches_left,
+        });
+        false
+    }
+
+    /// Ends what is open at the end of the text. Whether there is more to read, since an item had no end.
+    fn end_of_text(&mut self) -> bool {
+        let Some(pending) = &mut self.pending else { return false };
+        let rescue = pending.rescue.take().filter(|_| pending.is_open());
+        let Some(rescue) = rescue else {
+            let end = pending.last.end;
+            self.finish(end, usize::MAX);
+            return false;
+        };
+        self.state.frames = rescue.frames;
+        pending.groups.truncate(rescue.groups);
+        self.finish(rescue.last_end, usize::MAX);
+        self.state.failures = self.state.failures.saturating_add(1);
+        self.lexer = Lexer::at(self.text, rescue.at).with_searches(rescue.searches_left);
+        true
+    }
+}
+
+// Preprocessor groups.
+impl Cutter<'_> {
+    fn directive(&mut self, token: Token) {
+        let mut next = Some(token);
+        while let Some(token) = next.take() {
+            let branch = Branch::of(self.text, token);
+            next = match branch {
+                Branch::If(condition) => self.open_group(token, condition),
+                Branch::Else(condition) => self.next_branch(token, condition),
+                Branch::End => {
+                    self.close_group(token);
+                    None
+                }
+                Branch::Define | Branch::Other => {
+                    self.other_directive(token, branch == Branch::Define);
+                    None
+                }
+            };
+        }
+    }
+
+    fn other_directive(&mut self, token: Token, definition: bool) {
+        match &mut self.pending {
+            // Inside a head or an argument list no grammar expects one.
+            Some(pending) if pending.braces.is_empty() || pending.parentheses > 0 => pending.blanks.push(span(token)),
+            Some(pending) => pending.last = token,
+            None if definition => self.mark(span(token), ItemKind::Definition),
+            None => {}
+        }
+    }
+
+    fn open_group(&mut self, token: Token, condition: Condition) -> Option<Token> {
+        if let Some(pending) = &self.pending
+            && !pending.is_open()
+            && pending.head.is_macro_call(self.bytes, Some(pending.last))
+        {
+            let end = pending.last.end;
+            self.finish(end, token.end + 1);
+        }
+        if self.state.frames.len() >= DEEPEST {
+            self.state.deeper += 1;
+            self.blank(span(token));
+            return None;
+        }
+        if self.pending.is_none() {
+            self.mark(span(token), ItemKind::Mark);
+        }
+        let cuts = self.pending.as_ref().is_some_and(|p| !p.between_statements());
+        let mut frame = Frame {
+            start: Level { inside: self.pending.as_ref().map(Pending::level) },
+            scopes: self.state.scopes.clone(),
+            kept: None,
+            cuts,
+            decided: false,
+            read: true,
+            dead: false,
+        };
+        frame.turn(condition, self.pending.is_some());
+        let read = frame.read;
+        self.state.frames.push(frame);
+        if let Some(pending) = &mut self.pending {
+            let mut directives = SmallVec::new();
+            directives.push(span(token));
+            pending.groups.push(directives);
+            if !cuts {
+                pending.last = token;
+            }
+        }
+        if read { None } else { self.skip_branch(token) }
+    }
+
+    fn next_branch(&mut self, token: Token, condition: Condition) -> Option<Token> {
+        if self.state.deeper > 0 || self.state.frames.is_empty() {
+            self.blank(span(token));
+            return None;
+        }
+        self.end_branch(token);
+        let frame = self.state.frames.last_mut()?;
+        frame.turn(condition, self.pending.is_some());
+        let (read, cuts) = (frame.read, frame.cuts);
+        if !frame.cuts {
+            let scopes = frame.scopes.clone();
+            self.state.scopes = scopes;
+        }
+        self.note_directive(token, cuts);
+        if self.pending.is_none() {
+            self.mark(span(token), ItemKind::Mark);
+        }
+        if read { None } else { self.skip_branch(token) }
+    }
+
+    fn close_group(&mut self, token: Token) {
+        if self.state.deeper > 0 || self.state.frames.is_empty() {
+            self.state.deeper = self.state.deeper.saturating_sub(1);
+            self.blank(span(token));
+            return;
+        }
+        self.end_branch(token);
+        let Some(frame) = self.state.frames.pop() else { return };
+        if !frame.cuts {
+            self.state.scopes = frame.kept.unwrap_or(frame.scopes);
+        }
+        let Some(pending) = &mut self.pending else { return };
+        let own = pending.groups.pop();
+        if frame.cuts {
+            pending.blanks.extend(own.into_iter().flatten());
+            pending.blanks.push(span(token));
+        } else {
+            pending.last = token;
+        }
+    }
+
+    /// Judges the branch that `token` ends, if it was read.
+    fn end_branch(&mut self, token: Token) {
+        let Some(frame) = self.state.frames.last() else { return };
+        if !frame.read {
+            return;
+        }
+        let whole = match (&self.pending, frame.start.inside) {
+            (None, None) => true,
+            (Some(pending), Some((braces, _))) => pending.braces.len() == braces && pending.between_statements(),
+            _ => false,
+        };
+        if frame.dead && frame.start.inside.is_none() && !frame.cuts {
+            if !whole {
+                self.forget_branch();
+            }
+        } else if whole || frame.cuts {
+            let scopes = self.state.scopes.clone();
+            if let Some(frame) = self.state.frames.last_mut() {
+                frame.kept.get_or_insert(scopes);
+            }
+        } else if frame.kept.is_none() {
+            self.cut_through();
+            let scopes = self.state.scopes.clone();
+            if let Some(frame) = self.state.frames.last_mut() {
+                frame.kept = Some(scopes);
+            }
+        } else {
+            self.drop_branch(token);
+        }
+    }
+
+    /// Makes the innermost group one of which a single branch is kept.
+    fn cut_through(&mut self) {
+        if let Some(frame) = self.state.frames.last_mut() {
+            frame.cuts = true;
+        }
+    }
+
+    /// Takes back a later branch that cuts through an item, while an earlier one does not.
+    fn drop_branch(&mut self, end: Token) {
+        let Some(frame) = self.state.frames.last_mut() else { return };
+        frame.cuts = true;
+        let kept = frame.kept.clone();
+        match frame.start.inside {
+            Some((braces, parentheses)) => {
+                if let Some(pending) = &mut self.pending {
+                    let from = pending.groups.last().and_then(|g| g.last()).map_or(end.start, |d| d.start);
+                    pending.blanks.push(Span::new(from, end.start));
+                    pending.braces.truncate(braces);
+                    pending.parentheses = parentheses;
+                    pending.last = end;
+                }
+            }
+            None => {
+                self.forget_branch();
+                if let Some(kept) = kept {
+                    self.state.scopes = kept;
+                }
+            }
+        }
+    }
+
+    /// Takes back the items of the branch at hand, of a group between items.
+    fn forget_branch(&mut self) {
+        self.pending = None;
+        let depth = self.state.frames.len();
+        while let Some(item) = self.items.last() {
+            let directive = Token { kind: Kind::Directive, start: item.span.start, end: item.span.end };
+            let begins_branch = item.kind == ItemKind::Mark
+                && match Branch::of(self.text, directive) {
+                    Branch::If(_) => item.state.frames.len() + 1 == depth,
+                    Branch::Else(_) => item.state.frames.len() == depth,
+                    _ => false,
+                };
+            if begins_branch {
+                return;
+            }
+            self.items.pop();
+        }
+        self.began_too_late = true;
+    }
+
+    /// Skips the rest of the innermost group from inside one of its branches, which is dropped.
+    fn skip_group_from(&mut self, at: usize) {
+        let start = Token { kind: Kind::Directive, start: at, end: at };
+        self.drop_branch(start);
+        if let Some(frame) = self.state.frames.last_mut() {
+            frame.read = false;
+        }
+        if let Some(next) = self.skip_branch(start) {
+            self.directive(next);
+        }
+    }
+
+    /// Skips to the directive that ends the branch after `token`.
+    fn skip_branch(&mut self, token: Token) -> Option<Token> {
+        let mut depth = 0u32;
+        while let Some(next) = self.lexer.next() {
+            if next.kind != Kind::Directive {
+                continue;
+            }
+            match Branch::of(self.text, next) {
+                Branch::If(_) => depth += 1,
+                Branch::End if depth > 0 => depth -= 1,
+                Branch::End | Branch::Else(_) if depth == 0 => {
+                    self.blank(Span::new(token.end, next.start));
+                    return Some(next);
+                }
+                _ => {}
+            }
+        }
+        self.blank(Span::new(token.end, self.text.len()));
+        None
+    }
+
+    fn note_directive(&mut self, token: Token, cuts: bool) {
+        if let Some(pending) = &mut self.pending {
+            match pending.groups.last_mut() {
+                Some(directives) => directives.push(span(token)),
+                None => pending.blanks.push(span(token)),
+            }
+            if !cuts {
+                pending.last = token;
+            }
+        }
+    }
+
+    fn blank(&mut self, span: Span) {
+        if let Some(pending) = &mut self.pending {
+            pending.blanks.push(span);
+        }
+    }
+}
+
+fn span(token: Token) -> Span {
+    Span::new(token.start, token.end)
+}
+
+/// The column of `at`, in bytes, if nothing but blanks stands before it on its line.
+fn column(bytes: &[u8], at: usize) -> Option<usize> {
+    let blanks = bytes[..at].iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    matches!(bytes[..at - blanks].last(), None | Some(b'\n' | b'\r' | 0xbf)).then_some(blanks)
+}
+
+/// Whether the word after a type's body names a variable of that type, and how far that was read.
+fn declares_a_name(mut ahead: Lexer, word: &[u8]) -> (bool, usize) {
+    let attribute = word.starts_with(b"__attribute") || word == b"alignas" || word == b"const";
+    let next = ahead.next();
+    let names = next.is_some_and(|t| matches!(t.kind, Kind::Byte(b';' | b',' | b'=' | b'[' | b'{')));
+    let seen = if ahead.depends_on_the_rest() { usize::MAX - 1 } else { ahead.position() };
+    (attribute || names, seen)
+}
+
+/// Words that begin an item and rarely a statement.
+fn begins_items(word: &[u8]) -> bool {
+    matches!(word, b"__global__" | b"template" | b"namespace" | b"extern" | b"__device__" | b"__host__")
+}
+
+/// Words that stand at the margin inside a body.
+fn goes_on_inside(word: &[u8]) -> bool {
+    matches!(word, b"case" | b"default" | b"public" | b"private" | b"protected" | b"else" | b"while" | b"catch")
+}

@@ -1,0 +1,211 @@
+//! The constants at a place of a function, for the values of its launches: `dim3 block(16, 16);`, `int n = 256;`.
+//!
+//! Read from tokens, since the grammar takes `dim3 block(TILE, TILE);` for a function. A name that is assigned again, or
+//! declared twice around the place, has no value: better none than a wrong one.
+
+use stitch_findings::Span;
+
+use super::arguments::group_end;
+use super::lexer::{Kind, Token};
+use super::tidy::tidy;
+use crate::outline::TemplateParameter;
+use crate::rules::constants::{Constants, fold_dimensions, fold_text};
+
+struct Local {
+    name: String,
+    /// What it starts as.
+    value: String,
+    /// Where it can be seen.
+    visible: Span,
+}
+
+/// The constants of one function.
+pub struct Locals<'o> {
+    locals: Vec<Local>,
+    /// Names that are written to after they were declared, and names without a single value.
+    varying: Vec<String>,
+    template: &'o [TemplateParameter],
+    outer: &'o dyn Constants,
+}
+
+impl<'o> Locals<'o> {
+    /// Reads the body `tokens`, of the text `masked`; what they lack is asked of `outer`.
+    pub fn read(tokens: &[Token], masked: &str, template: &'o [TemplateParameter], outer: &'o dyn Constants) -> Self {
+        let mut locals = Self { locals: Vec::new(), varying: Vec::new(), template, outer };
+        let mut scopes: Vec<usize> = Vec::new();
+        let bytes = masked.as_bytes();
+        for (index, token) in tokens.iter().enumerate() {
+            match token.kind {
+                Kind::Byte(b'{') => scopes.push(locals.locals.len()),
+                Kind::Byte(b'}') => {
+                    for local in &mut locals.locals[scopes.pop().unwrap_or(0)..] {
+                        local.visible.end = local.visible.end.min(token.start);
+                    }
+                }
+                Kind::Word => locals.word(tokens, index, bytes, masked),
+                _ => {}
+            }
+        }
+        locals
+    }
+
+    fn word(&mut self, tokens: &[Token], index: usize, bytes: &[u8], masked: &str) {
+        let byte = |i: usize| match tokens.get(i).map(|t| t.kind) {
+            Some(Kind::Byte(byte)) => byte,
+            _ => 0,
+        };
+        let name = tokens[index].text(bytes);
+        let before = index.checked_sub(1).map(|i| tokens[i]);
+        let typed = before.is_some_and(|t| t.kind == Kind::Word && !is_statement(t.text(bytes)));
+        let listed = before.is_some_and(|t| t.is(b','));
+        let next = index + 1;
+        let is_dim3 = before.is_some_and(|t| t.text(bytes) == b"dim3");
+        let value = match byte(next) {
+            b'=' if byte(next + 1) == b'=' => return,
+            b'=' if typed => statement_value(tokens, next + 1),
+            b'(' | b'{' if typed && is_dim3 => group_end(tokens, next).map(|end| Span::new(tokens[next].start, tokens[end].end)),
+            b'(' | b'{' if typed => group_end(tokens, next)
+                .filter(|end| *end > next + 1)
+                .map(|end| Span::new(tokens[next + 1].start, tokens[end - 1].end)),
+            _ => {
+                let written = matches!(byte(next), b'=')
+                    || (matches!(byte(next), b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'>')
+                        && (byte(next + 1) == b'=' || (byte(next + 1) == byte(next) && byte(next + 2) == b'=')))
+                    || (matches!(byte(next), b'+' | b'-') && byte(next + 1) == byte(next))
+                    || (byte(next) == b'.' && byte(next + 2) == b'=' && byte(next + 3) != b'=')
+                    || (index >= 2 && matches!(byte(index - 1), b'+' | b'-') && byte(index - 1) == byte(index - 2))
+                    || (index >= 2 && byte(index - 1) == b'&' && matches!(byte(index - 2), b'(' | b','));
+                if written {
+                    let list_declares = listed && byte(next) == b'=';
+                    if let (true, Some(value)) = (list_declares, statement_value(tokens, next + 1)) {
+                        self.declare(name, &masked[value.range()], false, tokens[index].end);
+                    } else {
+                        self.varying.push(String::from_utf8_lossy(name).into_owned());
+                    }
+                }
+                return;
+            }
+        };
+        if let Some(value) = value {
+            self.declare(name, masked.get(value.range()).unwrap_or_default(), is_dim3, tokens[index].end);
+        }
+    }
+
+    fn declare(&mut self, name: &[u8], value: &str, is_dim3: bool, from: usize) {
+        let value = tidy(value);
+        let value = match value.strip_prefix('(') {
+            Some(rest) if is_dim3 => format!("dim3({rest}"),
+            _ => value,
+        };
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.locals.push(Local { name, value, visible: Span::new(from, usize::MAX) });
+    }
+
+    /// The constants at the byte `at`.
+    pub fn at(&self, at: usize) -> LocalsAt<'_, 'o> {
+        LocalsAt { locals: self, at, depth: 0 }
+    }
+}
+
+/// Words before a name that do not declare it.
+fn is_statement(word: &[u8]) -> bool {
+    matches!(word, b"return" | b"else" | b"new" | b"delete" | b"throw" | b"case" | b"goto" | b"do" | b"sizeof")
+}
+
+/// What stands between `first` and the end of its declarator.
+fn statement_value(tokens: &[Token], first: usize) -> Option<Span> {
+    let start = tokens.get(first)?.start;
+    let mut depth = 0u32;
+    for index in first..tokens.len().min(first + 256) {
+        match tokens[index].kind {
+            Kind::Byte(b'(' | b'[' | b'{') => depth += 1,
+            Kind::Byte(b')' | b']' | b'}') => depth = depth.checked_sub(1)?,
+            Kind::Byte(b';' | b',') if depth == 0 => {
+                return (index > first).then(|| Span::new(start, tokens[index - 1].end));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Constants that stand for others deeper than this are not followed.
+const DEEPEST: u32 = 16;
+
+/// The constants at one place.
+#[derive(Clone, Copy)]
+pub struct LocalsAt<'l, 'o> {
+    locals: &'l Locals<'o>,
+    at: usize,
+    depth: u32,
+}
+
+impl LocalsAt<'_, '_> {
+    /// The local of this name that is seen here: `Err` if the name is a local's without a value.
+    fn find(&self, name: &str) -> Result<Option<&Local>, ()> {
+        let sees = |l: &&Local| l.name == name && l.visible.start <= self.at && self.at < l.visible.end;
+        let found = self.locals.locals.iter().rev().find(sees);
+        match found {
+            Some(_) if self.depth >= DEEPEST || self.locals.varying.iter().any(|v| v == name) => Err(()),
+            found => Ok(found),
+        }
+    }
+
+    fn within(&self, local: &Local) -> Self {
+        Self { locals: self.locals, at: local.visible.start.saturating_sub(1), depth: self.depth + 1 }
+    }
+}
+
+impl Constants for LocalsAt<'_, '_> {
+    fn value(&self, name: &str) -> Option<i64> {
+        if let Some(local) = self.find(name).ok()? {
+            return fold_text(&local.value, &self.within(local));
+        }
+        match self.locals.template.iter().find(|p| p.name == name) {
+            Some(parameter) => fold_text(parameter.default.as_deref()?, self.locals.outer),
+            None if self.locals.varying.iter().any(|v| v == name) => None,
+            None => self.locals.outer.value(name),
+        }
+    }
+
+    fn dimensions(&self, name: &str) -> Option<[i64; 3]> {
+        match self.find(name).ok()? {
+            Some(local) => fold_dimensions(&local.value, &self.within(local)),
+            None => self.locals.outer.dimensions(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lexer::Lexer;
+    use super::*;
+
+    #[test]
+    fn sizes_of_launches() {
+        for (body, size, expected) in [
+            ("dim3 b(16, 16); |", "b", Some([16, 16, 1])),
+            ("dim3 b = dim3(8); |", "b", Some([8, 1, 1])),
+            ("dim3 b{4, 2}; |", "b", Some([4, 2, 1])),
+            ("const int n = 64; dim3 b(n, n / 32); |", "b", Some([64, 2, 1])),
+            ("int n = 64, m = 2; |", "n * m", Some([128, 1, 1])),
+            ("int n = 64; n = 3; |", "n", None),
+            ("int n = 64; n += 3; |", "n", None),
+            ("int n = 64; f(&n); |", "n", None),
+            ("dim3 b(16); b.y = 4; |", "b", None),
+            ("{ int n = 1; } int n = 2; |", "n", Some([2, 1, 1])),
+            ("int n = 2; { int n = 1; } |", "n", Some([2, 1, 1])),
+            ("int n = 2; { int n = 1; | }", "n", Some([1, 1, 1])),
+            ("int n = n + 1; |", "n", None),
+            ("int a = b; int b = a; |", "b", None),
+            ("auto t = 128; |", "(t + 31) / 32", Some([4, 1, 1])),
+            ("int t(128); |", "t", Some([128, 1, 1])),
+        ] {
+            let at = body.find('|').unwrap();
+            let text = body.replace('|', " ");
+            let tokens: Vec<Token> = Lexer::at(&text, 0).collect();
+            let locals = Locals::read(&tokens, &text, &[], &());
+            assert_eq!(fold_dimensions(size, &locals.at(at)), expected, "{body}");
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Attribute macros: names that stand for `__device__ __forceinline__` and the like.
+//!
+//! A grammar can't know them, and reads them as types or function names. They come from a table, and from the
+//! `#define`s of the file and its workspace: an object-like macro is an attribute if every definition seen has nothing
+//! but attributes in its body. `RESULT_API` alone, by its looks, is not: most such names are something else.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+
+use super::lexer::{Kind, Lexer};
+use crate::outline::FunctionKind;
+
+/// Where a function with an attribute runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Runs {
+    /// `__global__`.
+    pub kernel: bool,
+    /// `__device__`.
+    pub device: bool,
+    /// `__host__`.
+    pub host: bool,
+}
+
+impl Runs {
+    /// Both.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            kernel: self.kernel || other.kernel,
+            device: self.device || other.device,
+            host: self.host || other.host,
+        }
+    }
+
+    /// What a function with these attributes is.
+    pub fn kind(self) -> FunctionKind {
+        match self {
+            Self { kernel: true, .. } => FunctionKind::Kernel,
+            Self { device: true, host: true, .. } => FunctionKind::HostDevice,
+            Self { device: true, .. } => FunctionKind::Device,
+            _ => FunctionKind::Host,
+        }
+    }
+
+    /// What a keyword of the language says.
+    pub fn of_keyword(word: &[u8]) -> Self {
+        match word {
+            b"__global__" | b"__tile_global__" => Self { kernel: true, ..Self::default() },
+            b"__device__" | b"__tile__" => Self { device: true, ..Self::default() },
+            b"__host__" => Self { host: true, ..Self::default() },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// What an attribute macro means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Attribute {
+    /// Where it makes a function run.
+    pub runs: Runs,
+    /// Whether it takes arguments in parentheses.
+    pub call: bool,
+}
+
+/// Hashes a name's bytes; names are short and nobody attacks this table but the person's own files.
+#[derive(Default)]
+pub struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 ^= xxhash_rust::xxh3::xxh3_64(bytes);
+    }
+
+    // The length prefix of a slice; its bytes tell it already.
+    fn write_usize(&mut self, _: usize) {}
+    fn write_u8(&mut self, _: u8) {}
+}
+
+type Names<V> = HashMap<Box<[u8]>, V, BuildHasherDefault<NameHasher>>;
+
+/// What was seen of a macro.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Attribute(Attribute),
+    /// Its body has other names, all of which must turn out to be attributes.
+    Depends(Attribute, Vec<Box<[u8]>>),
+    /// Something else, by at least one definition.
+    Other,
+}
+
+/// The macros that a text defines.
+#[derive(Clone, Debug, Default)]
+pub struct Definitions {
+    seen: Names<Seen>,
+}
+
+impl Definitions {
+    /// Adds the `#define`s of a text.
+    pub fn add(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        for at in memchr::memchr_iter(b'#', bytes) {
+            let after = skip_blanks(bytes, at + 1);
+            if !bytes[after..].starts_with(b"define") || !starts_line(bytes, at) {
+                continue;
+            }
+            if let Some((name, seen)) = read_definition(text, at) {
+                self.merge(name, seen);
+            }
+        }
+    }
+
+    fn merge(&mut self, name: &[u8], seen: Seen) {
+        let Some(known) = self.seen.get_mut(name) else {
+            self.seen.insert(name.into(), seen);
+            return;
+        };
+        *known = match (std::mem::replace(known, Seen::Other), seen) {
+            (Seen::Attribute(a), Seen::Attribute(b)) => Seen::Attribute(both(a, b)),
+            (Seen::Attribute(a), Seen::Depends(b, names)) | (Seen::Depends(a, names), Seen::Attribute(b)) => {
+                Seen::Depends(both(a, b), names)
+            }
+            (Seen::Depends(a, mut names), Seen::Depends(b, more)) => {
+                names.extend(more);
+                names.sort();
+                names.dedup();
+                Seen::Depends(both(a, b), names)
+            }
+            _ => Seen::Other,
+        };
+    }
+
+    /// Those that are attributes, given those that are known to be.
+    fn resolve(&self, known: &dyn Fn(&[u8]) -> Option<Attribute>) -> Names<Option<Attribute>> {
+        let mut resolved: Names<Option<Attribute>> = Names::default();
+        let mut open: Vec<(&[u8], Attribute, &[Box<[u8]>])> = Vec::new();
+        for (name, seen) in &self.seen {
+            match seen {
+                Seen::Attribute(attribute) => drop(resolved.insert(name.clone(), Some(*attribute))),
+                Seen::Other => drop(resolved.insert(name.clone(), None)),
+                Seen::Depends(attribute, names) => open.push((name, *attribute, names)),
+            }
+        }
+        // A macro made of macros: a few rounds settle any chain that people write.
+        for _ in 0..8 {
+            let before = open.len();
+            open.retain(|(name, attribute, names)| {
+                let parts: Option<Vec<Attribute>> = names
+                    .iter()
+                    .map(|n| resolved.get(n).copied().unwrap_or_else(|| known(n)))
+                    .collect();
+                let Some(parts) = parts else { return true };
+                let whole = parts.into_iter().fold(*attribute, |whole, part| Attribute {
+                    runs: whole.runs.and(part.runs),
+                    call: whole.call,
+                });
+                resolved.insert((*name).into(), Some(whole));
+                false
+            });
+            if open.len() == before {
+                break;
+            }
+        }
+        for (name, ..) in open {
+            resolved.insert(name.into(), None);
+        }
+        resolved
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.seen.iter().fold(0, |sum: u64, (name, seen)| {
+            let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+            hasher.update(name);
+            match seen {
+                Seen::Other => hasher.update(b"-"),
+                Seen::Attribute(a) => hasher.update(&attribute_bytes(*a)),
+                Seen::Depends(a, names) => {
+                    hasher.update(&attribute_bytes(*a));
+                    names.iter().for_each(|n| {
+                        hasher.update(b" ");
+                        hasher.update(n);
+                    });
+                }
+            }
+            sum.wrapping_add(hasher.digest())
+        })
+    }
+}
+
+fn attribute_bytes(a: Attribute) -> [u8; 4] {
+    [a.runs.kernel, a.runs.device, a.runs.host, a.call].map(u8::from)
+}
+
+fn both(a: Attribute, b: Attribute) -> Attribute {
+    Attribute { runs: a.runs.and(b.runs), call: a.call || b.call }
+}
+
+fn skip_blanks(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at.min(bytes.len())..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
+}
+
+fn starts_line(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[..at];
+    let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    matches!(before.get(before.len().wrapping_sub(blanks + 1)), None | Some(b'\n' | b'\r' | 0xbf))
+}
+
+/// A `#define` longer than this, in bytes, is no attribute.
+const LONGEST_ATTRIBUTE: usize = 400;
+
+/// The name and meaning of the `#define` at `at`.
+fn read_definition(text: &str, at: usize) -> Option<(&[u8], Seen)> {
+    let bytes = text.as_bytes();
+    let limit = (at + LONGEST_ATTRIBUTE..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+    let line = Lexer::at(text.get(..limit)?, at).next()?;
+    let mut tokens = Lexer::within(text, at + 1, line.end);
+    tokens.next()?;
+    let name = tokens.next().filter(|t| t.kind == Kind::Word)?;
+    if line.end == limit && limit < text.len() {
+        return Some((name.text(bytes), Seen::Other));
+    }
+    let call = bytes.get(name.end) == Some(&b'(');
+    if call {
+        skip_group(&mut tokens)?;
+    }
+    Some((name.text(bytes), read_body(bytes, tokens, call)))
+}
+
+/// Goes over a group in parentheses.
+fn skip_group(tokens: &mut Lexer) -> Option<()> {
+    let mut depth = 0usize;
+    loop {
+        let token = tokens.next()?;
+        if token.is(b'(') {
+            depth += 1;
+        } else if token.is(b')') {
+            depth = depth.saturating_sub(1);
+        }
+        if depth == 0 {
+            return Some(());
+        }
+    }
+}
+
+fn read_body(bytes: &[u8], mut tokens: Lexer, call: bool) -> Seen {
+    let mut attribute = Attribute { runs: Runs::default(), call };
+    let mut names: Vec<Box<[u8]>> = Vec::new();
+    let mut tells = false;
+    while let Some(token) = tokens.next() {
+        let word = token.text(bytes);
+        attribute.runs = attribute.runs.and(Runs::of_keyword(word));
+        if token.is(b'[') {
+            // `[[nodiscard]]`
+            if tokens.find(|t| t.is(b']')).is_none() || tokens.next().is_none_or(|t| !t.is(b']')) {
+                return Seen::Other;
+            }
+        } else if token.kind != Kind::Word {
+            return Seen::Other;
+        } else if is_call_attribute(word) {
+            tells = true;
+            if skip_group(&mut tokens).is_none() {
+                return Seen::Other;
+            }
+        } else if is_plain_attribute(word) {
+            tells = true;
+        } else if word == b"extern" {
+            if tokens.next().is_none_or(|t| t.kind != Kind::Literal) {
+                return Seen::Other;
+            }
+        } else {
+            names.push(word.into());
+        }
+    }
+    match (names.is_empty(), call) {
+        // `#define CHECK(x)` throws its argument away; that is a statement, not an attribute.
+        (true, true) if !tells => Seen::Other,
+        (true, _) => Seen::Attribute(attribute),
+        (false, true) => Seen::Other,
+        (false, false) => {
+            names.sort();
+            names.dedup();
+            Seen::Depends(attribute, names)
+        }
+    }
+}
+
+fn is_plain_attribute(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"__global__" | b"__device__" | b"__host__" | b"__forceinline__" | b"__noinline__" | b"__forceinline"
+            | b"__inline__" | b"__inline" | b"inline" | b"static" | b"constexpr" | b"__restrict__" | b"__restrict"
+            | b"restrict" | b"__constant__" | b"__managed__" | b"__grid_constant__" | b"__tile__" | b"__tile_global__"
+    )
+}
+
+fn is_call_attribute(word: &[u8]) -> bool {
+    matches!(word, b"__attribute__" | b"__declspec" | b"__launch_bounds__" | b"__cluster_dims__" | b"__maxnreg__")
+        || matches!(word, b"_Pragma" | b"__pragma" | b"__align__" | b"alignas" | b"__block_size__")
+}
+
+#[derive(Deserialize)]
+struct Table {
+    attribute: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    names: Vec<String>,
+    #[serde(default)]
+    call: bool,
+    runs: Option<String>,
+}
+
+fn runs_of(name: &str) -> Option<Runs> {
+    Some(match name {
+        "kernel" => Runs { kernel: true, ..Runs::default() },
+        "device" => Runs { device: true, ..Runs::default() },
+        "host" => Runs { host: true, ..Runs::default() },
+        "host-device" => Runs { device: true, host: true, kernel: false },
+        _ => return None,
+    })
+}
+
+fn read_table(text: &str) -> Result<Names<Option<Attribute>>, String> {
+    let table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut names = Names::default();
+    for row in table.attribute {
+        let runs = match &row.runs {
+            None => Runs::default(),
+            Some(name) => runs_of(name).ok_or_else(|| format!("`{name}` is no place where a function runs"))?,
+        };
+        for name in row.names {
+            names.insert(name.into_bytes().into(), Some(Attribute { runs, call: row.call }));
+        }
+    }
+    Ok(names)
+}
+
+/// The built-in table. A test reads it, so it can't be broken in a build.
+fn built_in() -> &'static Names<Option<Attribute>> {
+    static TABLE: OnceLock<Names<Option<Attribute>>> = OnceLock::new();
+    TABLE.get_or_init(|| read_table(include_str!("../../../../grammars/macros.toml")).unwrap_or_default())
+}
+
+/// All attribute macros that hold in one file.
+#[derive(Clone, Debug, Default)]
+pub struct Macros {
+    file: Arc<Names<Option<Attribute>>>,
+    workspace: Arc<Names<Option<Attribute>>>,
+    fingerprint: u64,
+}
+
+impl Macros {
+    /// Those that `definitions` of a workspace give.
+    pub fn of_workspace(definitions: &Definitions) -> Self {
+        let workspace = definitions.resolve(&|name| built_in().get(name).copied().flatten());
+        Self {
+            file: Arc::default(),
+            workspace: Arc::new(workspace.into_iter().filter(|(_, attribute)| attribute.is_some()).collect()),
+            fingerprint: definitions.fingerprint(),
+        }
+    }
+
+    /// The same, and those that the file's own text gives.
+    pub fn with_file(&self, text: &str) -> Self {
+        let mut definitions = Definitions::default();
+        definitions.add(text);
+        let file = definitions.resolve(&|name| self.get(name));
+        let fingerprint = self.fingerprint.wrapping_mul(31).wrapping_add(definitions.fingerprint());
+        Self { file: Arc::new(file), workspace: self.workspace.clone(), fingerprint }
+    }
+
+    /// The attribute that `name` is. The nearest definition decides.
+    pub fn get(&self, name: &[u8]) -> Option<Attribute> {
+        if let Some(own) = self.file.get(name) {
+            // A file that defines its own launch bounds helper may do it in several ways; the compiler's are fixed.
+            return *own;
+        }
+        self.workspace.get(name).or_else(|| built_in().get(name)).copied().flatten()
+    }
+
+    /// Names that mean something else than they did.
+    pub fn changed_names(&self, earlier: &Self) -> Vec<Vec<u8>> {
+        if self.fingerprint == earlier.fingerprint {
+            return Vec::new();
+        }
+        let tables = [&self.file, &self.workspace, &earlier.file, &earlier.workspace];
+        let mut names: Vec<&[u8]> = tables.iter().flat_map(|table| table.keys()).map(AsRef::as_ref).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.retain(|name| self.get(name) != earlier.get(name));
+        names.into_iter().map(<[u8]>::to_vec).collect()
+    }
+
+    /// A hash of the `#define`s of a text, which costs less than to read them.
+    pub fn definitions_hash(text: &str) -> u64 {
+        let bytes = text.as_bytes();
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        for at in memchr::memchr_iter(b'#', bytes) {
+            if bytes[skip_blanks(bytes, at + 1)..].starts_with(b"define") {
+                let rest = &bytes[at..bytes.len().min(at + LONGEST_ATTRIBUTE)];
+                let mut end = 0;
+                while let Some(line) = memchr::memchr2(b'\n', b'\r', &rest[end..]) {
+                    end += line;
+                    if !rest[..end].ends_with(b"\\") {
+                        break;
+                    }
+                    end += 1;
+                }
+                hasher.update(if end == 0 { rest } else { &rest[..end] });
+            }
+        }
+        hasher.digest()
+    }
+
+    /// Equal for equal tables.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_table_is_sound() {
+        let table = read_table(include_str!("../../../../grammars/macros.toml")).unwrap();
+        assert!(table.len() > 50);
+        for name in table.keys() {
+            let text = std::str::from_utf8(name).unwrap();
+            assert_eq!(Lexer::at(text, 0).next().unwrap().end, text.len(), "{text} is one word");
+        }
+        assert!(read_table("[[attribute]]\nnames = [\"A\"]\nruns = \"gpu\"\n").is_err());
+    }
+
+    #[test]
+    fn definitions_of_nothing_but_attributes_are_attributes() {
+        for (text, name, expected) in [
+            ("#define A __device__ __forceinline__", "A", Some(FunctionKind::Device)),
+            ("#define A __host__ B\n#define B __device__ // x", "A", Some(FunctionKind::HostDevice)),
+            ("#if X\n#define A\n#else\n#define A __device__\n#endif", "A", Some(FunctionKind::Device)),
+            ("#define A __global__ static", "A", Some(FunctionKind::Kernel)),
+            ("#define A extern \"C\" __global__", "A", Some(FunctionKind::Kernel)),
+            ("#define A(n) __launch_bounds__(n)", "A", Some(FunctionKind::Host)),
+            ("#define A [[nodiscard]]", "A", Some(FunctionKind::Host)),
+            ("  #  define A \\\n __device__\n", "A", Some(FunctionKind::Device)),
+            ("#define A float", "A", None),
+            ("#define A 32", "A", None),
+            ("#define A\n#define A 1", "A", None),
+            ("#define A B\n#define B A", "A", None),
+            ("#define A(x)", "A", None),
+            ("// #define A __device__", "A", None),
+            ("#define CUDF_KERNEL int", "CUDF_KERNEL", None),
+            ("", "CUDF_KERNEL", Some(FunctionKind::Kernel)),
+        ] {
+            let found = Macros::default().with_file(text).get(name.as_bytes());
+            assert_eq!(found.map(|a| a.runs.kind()), expected, "{text:?}");
+        }
+    }
+}

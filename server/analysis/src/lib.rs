@@ -1,0 +1,23 @@
+//! Reads CUDA and PyTorch sources: documents, kernels, launches, modules, and the static rules.
+//!
+//! **Invariant:** no I/O. Text comes in, plain data goes out, in the byte offsets of that text.
+
+mod analysis;
+mod cuda;
+mod decode;
+mod language;
+mod outline;
+mod python;
+mod rules;
+mod text;
+
+pub use analysis::{Analysis, Analyzer, CutOff};
+pub use cuda::Workspace;
+pub use decode::{Decoded, decode};
+pub use language::Language;
+pub use outline::{
+    Expression, Function, FunctionKind, Launch, LaunchBounds, Method, Module, ModulePart, Outline, Parameter,
+    TemplateParameter,
+};
+pub use python::{Unit, UnitRole};
+pub use text::{Encoding, Position, Text};

@@ -1,0 +1,225 @@
+//! What the names of a Python file stand for: imports, and the assignments that give a name its value.
+//!
+//! Not an interpreter. A name has all the values that are assigned to it where it is defined, in the order of the text;
+//! names of a class and of `self` are one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::facts::{Assignment, Facts, FunctionFact, ScopeIndex};
+use super::split::Piece;
+
+/// Aliases of aliases are followed so far.
+const ALIASES: usize = 8;
+
+/// A level of names: a function or class, by the piece it stands in and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Level {
+    piece: usize,
+    scope: ScopeIndex,
+}
+
+/// The file's own level.
+const MODULE: Level = Level { piece: usize::MAX, scope: 0 };
+
+/// An assignment, and the piece it stands in.
+pub(super) type Assigned<'a> = (usize, &'a Assignment);
+
+/// All that the pieces of a file tell.
+pub(super) struct Names<'a> {
+    pub(super) pieces: &'a [Piece],
+    pub(super) facts: &'a [Arc<Facts>],
+    imports: HashMap<&'a str, &'a str>,
+    /// Assignments by level; those to an attribute of `self` at the level of the class.
+    assigned: HashMap<Level, HashMap<&'a str, Vec<Assigned<'a>>>>,
+    functions: HashMap<&'a str, Vec<(usize, &'a FunctionFact)>>,
+    classes: HashMap<&'a str, Level>,
+}
+
+impl<'a> Names<'a> {
+    /// Of a whole file: `facts` has one entry a piece.
+    pub(super) fn new(pieces: &'a [Piece], facts: &'a [Arc<Facts>]) -> Self {
+        let mut names = Self {
+            pieces,
+            facts,
+            imports: HashMap::new(),
+            assigned: HashMap::new(),
+            functions: HashMap::new(),
+            classes: HashMap::new(),
+        };
+        for (piece, facts) in facts.iter().enumerate() {
+            for import in &facts.imports {
+                names.imports.insert(&import.local, &import.path);
+            }
+            for class in &facts.classes {
+                names.classes.insert(&class.name, Level { piece, scope: class.scope });
+            }
+            for function in &facts.functions {
+                names.functions.entry(&function.name).or_default().push((piece, function));
+            }
+        }
+        for (piece, facts) in facts.iter().enumerate() {
+            for assignment in &facts.assignments {
+                let level = names.level(piece, assignment.scope);
+                let own = assignment.target.strip_prefix("self.").or(assignment.target.strip_prefix("cls."));
+                let key = match own {
+                    Some(attribute) => names.class_around(level).map(|class| (class, attribute)),
+                    None => Some((level, assignment.target.as_str())),
+                };
+                if let Some((level, name)) = key {
+                    names
+                        .assigned
+                        .entry(level)
+                        .or_default()
+                        .entry(name)
+                        .or_default()
+                        .push((piece, assignment));
+                }
+            }
+        }
+        names
+    }
+
+    /// The level that `scope` of `piece` is.
+    pub(super) fn level(&self, piece: usize, scope: ScopeIndex) -> Level {
+        if scope != 0 {
+            return Level { piece, scope };
+        }
+        let head = self.pieces.get(piece).and_then(|piece| piece.class);
+        let class = head.and_then(|head| Some((head, self.facts.get(head)?.classes.last()?.scope)));
+        class.map_or(MODULE, |(piece, scope)| Level { piece, scope })
+    }
+
+    fn parent(&self, level: Level) -> Option<Level> {
+        let scope = self.facts.get(level.piece)?.scopes.get(level.scope)?;
+        Some(self.level(level.piece, scope.parent))
+    }
+
+    fn is_class(&self, level: Level) -> bool {
+        self.facts
+            .get(level.piece)
+            .and_then(|facts| facts.scopes.get(level.scope))
+            .is_some_and(|scope| scope.is_class)
+    }
+
+    /// The levels from `level` outwards, the file's own last.
+    pub(super) fn outwards(&self, level: Level) -> impl Iterator<Item = Level> {
+        std::iter::successors(Some(level), |level| self.parent(*level))
+    }
+
+    /// The innermost class around a level, itself included.
+    pub(super) fn class_around(&self, level: Level) -> Option<Level> {
+        self.outwards(level).find(|level| self.is_class(*level))
+    }
+
+    /// The name of the innermost function around a level, itself included.
+    pub(super) fn function_around(&self, level: Level) -> Option<&'a str> {
+        let level = self.outwards(level).find(|level| *level != MODULE && !self.is_class(*level))?;
+        Some(self.facts.get(level.piece)?.scopes.get(level.scope)?.name.as_str())
+    }
+
+    /// The names around and of a definition: `Outer.method`, without the file's own level.
+    pub(super) fn qualified(&self, outer: Level, name: &str) -> String {
+        let scope = |level: Level| self.facts.get(level.piece)?.scopes.get(level.scope);
+        let mut parts: Vec<_> =
+            self.outwards(outer).filter_map(scope).map(|scope| scope.name.as_str()).collect();
+        parts.reverse();
+        parts.push(name);
+        parts.join(".")
+    }
+
+    /// The full path of a name with dots: imports and aliases resolved. `nn.Linear` becomes `torch.nn.Linear`.
+    pub(super) fn resolve(&self, path: &str) -> String {
+        let mut path = path.to_owned();
+        for _ in 0..ALIASES {
+            let (first, rest) =
+                path.split_once('.').map_or((path.as_str(), None), |(first, rest)| (first, Some(rest)));
+            let full = match self.imports.get(first) {
+                Some(full) => *full,
+                None => match self.known(MODULE, first) {
+                    [(_, Assignment { value, .. })] => match &value.kind {
+                        super::value::ValueKind::Name(name) => name,
+                        _ => return path,
+                    },
+                    _ => return path,
+                },
+            };
+            if full == first {
+                return path;
+            }
+            let next = rest.map_or_else(|| full.to_owned(), |rest| format!("{full}.{rest}"));
+            // An imported path is final; an alias may stand for an imported name.
+            if self.imports.contains_key(first) {
+                return next;
+            }
+            path = next;
+        }
+        path
+    }
+
+    /// Whether a module whose path starts so is imported, wholly or in part.
+    pub(super) fn imports_from(&self, module: &str) -> bool {
+        self.imports.values().any(|path| {
+            path.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+
+    /// The modules of `from module import *` and the plain imports, as `local -> path`.
+    pub(super) fn star_of(&self, module: &str) -> bool {
+        self.facts
+            .iter()
+            .flat_map(|facts| &facts.imports)
+            .any(|import| import.local == "*" && import.path == module)
+    }
+
+    /// What is assigned to `name` as seen from `level`, in the order of the text. Empty where nothing is known.
+    pub(super) fn assignments(&self, level: Level, name: &str) -> &[Assigned<'a>] {
+        if let Some((first, attribute)) = name.split_once('.') {
+            let class = match first {
+                "self" | "cls" => self.class_around(level),
+                _ => self.classes.get(first).copied(),
+            };
+            return class.map_or(&[], |class| self.known(class, attribute));
+        }
+        // The names of a class are not seen from its methods, only from its own level.
+        let seen = self.outwards(level).filter(|around| *around == level || !self.is_class(*around));
+        seen.map(|around| self.known(around, name)).find(|found| !found.is_empty()).unwrap_or_default()
+    }
+
+    fn known(&self, level: Level, name: &str) -> &[Assigned<'a>] {
+        self.assigned.get(&level).and_then(|names| names.get(name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// What the functions of this name return: `make_source`, `self.make_source`.
+    pub(super) fn returned(&self, path: &str) -> Vec<Assigned<'a>> {
+        let name = path.rsplit('.').next().unwrap_or_default();
+        let mut found = Vec::new();
+        for (piece, function) in self.functions.get(name).into_iter().flatten() {
+            let Some(facts) = self.facts.get(*piece) else { continue };
+            let returned = facts
+                .assignments
+                .iter()
+                .filter(|a| a.scope == function.scope && a.target == super::facts::RETURNED);
+            found.extend(returned.map(|assignment| (*piece, assignment)));
+        }
+        found
+    }
+
+    /// Where an assignment is evaluated.
+    pub(super) fn level_of(&self, assigned: Assigned<'_>) -> Level {
+        self.level(assigned.0, assigned.1.scope)
+    }
+
+    /// The bases of the class of this name in the file, as written.
+    pub(super) fn bases(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let class = self.classes.get(name).and_then(|level| {
+            self.facts.get(level.piece)?.classes.iter().find(|class| class.scope == level.scope)
+        });
+        class.into_iter().flat_map(|class| class.bases.iter().map(String::as_str))
+    }
+
+    /// The class of this name in the file.
+    pub(super) fn class(&self, name: &str) -> Option<Level> {
+        self.classes.get(name).copied()
+    }
+}

@@ -1,0 +1,239 @@
+//! The static rules for PyTorch code. Each holds back where it can't know: an unknown tensor may well be on the CPU, and
+//! a finding that is wrong costs more than one that is missing.
+
+use stitch_findings::{Code, Finding, Place};
+
+use super::facts::{ItemCall, Move, Origin};
+use super::names::{Level, Names};
+use super::origin::{INDEXED, MOVED};
+
+/// Functions of torch that make a tensor and take `device=`.
+const FACTORIES: &[&str] = &[
+    "arange",
+    "empty",
+    "eye",
+    "full",
+    "linspace",
+    "logspace",
+    "ones",
+    "rand",
+    "randint",
+    "randn",
+    "randperm",
+    "scalar_tensor",
+    "tensor",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+];
+/// What may be done to a new tensor and could as well be done on the device.
+const KEPT: &[&str] = &[
+    INDEXED,
+    "abs",
+    "add_",
+    "bfloat16",
+    "bool",
+    "byte",
+    "char",
+    "clamp",
+    "clamp_",
+    "clone",
+    "contiguous",
+    "div_",
+    "double",
+    "exp",
+    "expand",
+    "fill_",
+    "fill_diagonal_",
+    "flatten",
+    "float",
+    "half",
+    "int",
+    "long",
+    "mul_",
+    "neg",
+    "normal_",
+    "permute",
+    "random_",
+    "repeat",
+    "requires_grad_",
+    "reshape",
+    "short",
+    "sqrt",
+    "squeeze",
+    "sub_",
+    "t",
+    "to",
+    "transpose",
+    "tril",
+    "triu",
+    "type",
+    "uniform_",
+    "unsqueeze",
+    "view",
+    "zero_",
+];
+/// Libraries whose values have `.item()` too, but no GPU to wait for, or one of their own.
+const OTHERS: &[&str] = &[
+    "cudf",
+    "cupy",
+    "jax",
+    "math",
+    "mxnet",
+    "numpy",
+    "paddle",
+    "pandas",
+    "polars",
+    "random",
+    "scipy",
+    "sklearn",
+    "tensorflow",
+];
+/// Libraries that only a test imports.
+const TESTS: &[&str] = &["pytest", "unittest", "torch.testing"];
+/// Beginnings of the names of functions where time does not matter, or waiting is the aim.
+const UNHURRIED: &[&str] = &[
+    "assert", "bench", "check", "compare", "debug", "dump", "plot", "print", "profile", "show", "test_",
+    "time_", "verify",
+];
+/// Parts of the names of functions that compute the right answer the slow way.
+const REFERENCE: &[&str] = &["reference", "_ref", "golden", "naive"];
+/// A value is followed through so many assignments.
+const STEPS: usize = 4;
+
+/// All findings in the Python code of a file.
+pub(super) fn check(names: &Names<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !names.imports_from("torch") && !names.star_of("torch") {
+        return findings;
+    }
+    let is_test = TESTS.iter().any(|module| names.imports_from(module));
+    let placed_by_default = names.facts.iter().any(|facts| facts.default_device);
+    for (piece, facts) in names.facts.iter().enumerate() {
+        if !is_test {
+            findings.extend(facts.items.iter().filter_map(|item| item_in_loop(item, piece, names)));
+        }
+        if !placed_by_default {
+            findings.extend(facts.moves.iter().filter_map(|moved| cpu_tensor_moved(moved, piece, names)));
+        }
+    }
+    findings
+}
+
+fn item_in_loop(item: &ItemCall, piece: usize, names: &Names<'_>) -> Option<Finding> {
+    let level = names.level(piece, item.scope);
+    let function = names.function_around(level);
+    if function.is_some_and(is_unhurried) {
+        return None;
+    }
+    if item.receiver.path.is_empty() || !may_be_on_gpu(&item.receiver, level, names) {
+        return None;
+    }
+    let span = item.span.shifted(names.pieces[piece].span.start);
+    let message = format!(
+        "`{}.item()` runs in every turn of the loop, and each time the CPU waits for the GPU.",
+        item.text
+    );
+    let finding = Finding::new(Code::ITEM_IN_LOOP, span, message).advise(
+        "Keep the value as a tensor (`total += loss.detach()`) and call `.item()` once behind the loop, or only every so many steps.",
+    );
+    Some(match function {
+        Some(name) => finding.about(name),
+        None => finding,
+    })
+}
+
+/// Whether a function of this name may wait for the GPU as it likes.
+fn is_unhurried(name: &str) -> bool {
+    let start = name.trim_start_matches('_');
+    UNHURRIED.iter().any(|word| start.starts_with(word)) || REFERENCE.iter().any(|word| name.contains(word))
+}
+
+/// Whether nothing says that a value is no tensor, or lies on the CPU.
+fn may_be_on_gpu(origin: &Origin, level: Level, names: &Names<'_>) -> bool {
+    let mut origin = origin;
+    let mut level = level;
+    let mut then: Vec<&str> = Vec::new();
+    for _ in 0..STEPS {
+        then.extend(origin.then.iter().map(String::as_str));
+        let full = names.resolve(&origin.path);
+        let library = full.split('.').next().unwrap_or_default();
+        if OTHERS.contains(&library)
+            || then.iter().any(|method| matches!(*method, "numpy" | "tolist" | "as_py"))
+        {
+            return false;
+        }
+        if origin.called {
+            let method = origin.path.rsplit('.').next().unwrap_or_default();
+            let on_cpu = is_factory(&full) && (!origin.placed || origin.on_cpu) && !then.contains(&MOVED);
+            if on_cpu || matches!(method, "numpy" | "tolist" | "as_py") {
+                return false;
+            }
+        }
+        let name = origin.path.split('.').next().unwrap_or_default();
+        // The step counters of torch's optimisers are kept on the CPU.
+        if then.contains(&INDEXED) && origin.path.rsplit('.').next() == Some("state") {
+            return false;
+        }
+        let assignments = names.assignments(level, name);
+        let Some(last) = assignments.last().copied() else { return true };
+        if last.1.origin.path == origin.path {
+            return true;
+        }
+        level = names.level_of(last);
+        origin = &last.1.origin;
+    }
+    true
+}
+
+fn is_factory(full: &str) -> bool {
+    full.strip_prefix("torch.").is_some_and(|name| FACTORIES.contains(&name))
+}
+
+fn cpu_tensor_moved(moved: &Move, piece: usize, names: &Names<'_>) -> Option<Finding> {
+    let level = names.level(piece, moved.scope);
+    let start = names.pieces[piece].span.start;
+    let direct = moved.receiver.called;
+    let (origin, made_at) = if direct {
+        (&moved.receiver, None)
+    } else {
+        let (origin, span) = made_before(moved, level, names)?;
+        (origin, Some(span))
+    };
+    let full = names.resolve(&origin.path);
+    let plain = |origin: &Origin| origin.then.iter().all(|method| KEPT.contains(&method.as_str()));
+    if !is_factory(&full) || origin.placed || !plain(origin) || !plain(&moved.receiver) {
+        return None;
+    }
+    let message =
+        format!("`{}` makes this tensor on the CPU, and `{}` copies it to the GPU.", origin.path, moved.text);
+    let advice = format!("Make it where it is needed: `{}(…, device={})`.", origin.path, moved.device);
+    let mut finding = Finding::new(Code::CPU_TENSOR_MOVED, moved.span.shifted(start), message).advise(advice);
+    if let Some(span) = made_at {
+        finding = finding.relate(Place::Here(span), "made here");
+    }
+    if let Some(name) = names.function_around(level) {
+        finding = finding.about(name);
+    }
+    Some(finding)
+}
+
+/// In `forward`, the last value of a name before it is moved.
+fn made_before<'a>(
+    moved: &Move,
+    level: Level,
+    names: &Names<'a>,
+) -> Option<(&'a Origin, stitch_findings::Span)> {
+    if names.function_around(level) != Some("forward") || moved.receiver.path.contains('.') {
+        return None;
+    }
+    let assignments = names.assignments(level, &moved.receiver.path);
+    let before = assignments.iter().filter(|(_, assignment)| assignment.span.end <= moved.span.start);
+    // `x = x.to(device)` assigns around the move.
+    let last = before.max_by_key(|(_, assignment)| assignment.span)?;
+    if names.level_of(*last) != level || !last.1.origin.called || last.1.augmented {
+        return None;
+    }
+    let start = names.pieces.get(last.0)?.span.start;
+    Some((&last.1.origin, last.1.span.shifted(start)))
+}

@@ -1,0 +1,373 @@
+//! Cuts a Python file into pieces: top-level statements, and the members of classes.
+//!
+//! Everything read from a piece depends on the piece's own text, so what is known of an unchanged piece is kept by its
+//! text alone, and a key typed in one method of a long class costs that method. A bracket or quote left open while
+//! typing is closed by the next line that can only be a statement, so half a call does not swallow the rest of the file.
+//!
+//! The splitter keeps its state: it can be stopped between any two lines and goes on from there.
+
+use stitch_findings::Span;
+
+use crate::CutOff;
+
+/// Deeper classes are left inside the piece of their parent.
+const CLASS_DEPTH: usize = 16;
+/// Lines between two questions whether to go on.
+const LINES_PER_QUESTION: u32 = 256;
+
+/// A top-level statement, a class's head, or a member of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Whole lines, from the first one's indentation to the last one's text; comments and blanks around are left out.
+    pub(super) span: Span,
+    /// The piece that is the head of the class around.
+    pub(super) class: Option<usize>,
+    /// Whether this is the head of a class whose members are the pieces that name it.
+    pub(super) is_class: bool,
+}
+
+/// A string that is not closed yet.
+#[derive(Clone, Copy, Debug)]
+struct OpenString {
+    quote: u8,
+    triple: bool,
+}
+
+#[derive(Debug)]
+struct OpenClass {
+    piece: usize,
+    indent: usize,
+    /// The indentation of its members, once the first was seen.
+    body: Option<usize>,
+}
+
+/// What the first word of a line says about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Head {
+    Class,
+    /// `def`, `import`, `return` and all others that can't stand at the start of a line inside brackets.
+    Statement,
+    Decorator,
+    /// `else`, `except`, …: goes on with the statement before.
+    Continues,
+    /// Anything else.
+    Other,
+}
+
+/// Cuts one text.
+#[derive(Debug, Default)]
+pub(super) struct Splitter {
+    at: usize,
+    depth: usize,
+    string: Option<OpenString>,
+    /// The last line ended with a backslash.
+    joined: bool,
+    classes: Vec<OpenClass>,
+    /// The indentation of the piece that is being read.
+    indent: usize,
+    /// Only decorators of the piece that is being read were seen.
+    decorated: bool,
+    pieces: Vec<Piece>,
+}
+
+impl Splitter {
+    /// Goes on until the end of `source`, which must be the same text in every call.
+    ///
+    /// # Errors
+    /// [`CutOff`] when `keep_going` said no.
+    pub(super) fn run(&mut self, source: &str, keep_going: &dyn Fn() -> bool) -> Result<(), CutOff> {
+        let mut lines = 0;
+        while self.at < source.len() {
+            self.line(source.as_bytes());
+            lines += 1;
+            if lines % LINES_PER_QUESTION == 0 && !keep_going() {
+                return Err(CutOff);
+            }
+        }
+        Ok(())
+    }
+
+    /// The pieces in the order of the text.
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Reads one line.
+    fn line(&mut self, source: &[u8]) {
+        let start = self.at;
+        if self.string.is_none() {
+            let (indent, text) = indentation(source, start);
+            let blank = matches!(source.get(text), None | Some(b'\n' | b'\r' | b'#'));
+            if !blank {
+                self.begin(source, start, text, indent);
+            }
+        }
+        self.joined = false;
+        let end = self.scan(source);
+        if let (Some(piece), true) = (self.pieces.last_mut(), end > start) {
+            piece.span.end = piece.span.end.max(end);
+        }
+    }
+
+    /// Decides what the line at `start` is, whose text begins at `text`.
+    fn begin(&mut self, source: &[u8], start: usize, text: usize, indent: usize) {
+        let head = head(&source[text..]);
+        if self.depth > 0 && matches!(head, Head::Class | Head::Statement) {
+            self.depth = 0;
+        } else if self.depth > 0 || self.joined {
+            return;
+        }
+        let goes_on = !self.pieces.is_empty()
+            && (indent > self.indent || indent == self.indent && (self.decorated || head == Head::Continues));
+        if goes_on && !self.opens_body(indent) {
+            if indent == self.indent && self.decorated {
+                self.decorated = head == Head::Decorator;
+                self.open_class(head, indent);
+            }
+            return;
+        }
+        while self.classes.last().is_some_and(|class| indent <= class.indent) {
+            self.classes.pop();
+        }
+        if let Some(class) = self.classes.last_mut() {
+            class.body.get_or_insert(indent);
+        }
+        let class = self.classes.last().map(|class| class.piece);
+        self.pieces.push(Piece { span: Span::new(start, start), class, is_class: false });
+        self.indent = indent;
+        self.decorated = head == Head::Decorator;
+        self.open_class(head, indent);
+    }
+
+    /// Whether a line with this indentation is the first of the class whose head was just read.
+    fn opens_body(&self, indent: usize) -> bool {
+        self.classes.last().is_some_and(|class| class.body.is_none() && indent > class.indent)
+    }
+
+    fn open_class(&mut self, head: Head, indent: usize) {
+        if head != Head::Class || self.classes.len() >= CLASS_DEPTH {
+            return;
+        }
+        let piece = self.pieces.len() - 1;
+        self.pieces[piece].is_class = true;
+        self.classes.push(OpenClass { piece, indent, body: None });
+    }
+
+    /// Moves over the rest of the line and its end, and returns where its code ends: before a comment and the blanks
+    /// at the end.
+    fn scan(&mut self, source: &[u8]) -> usize {
+        let mut end = self.at;
+        while let Some(&byte) = source.get(self.at) {
+            if byte == b'\n' || byte == b'\r' {
+                if self.string.is_some_and(|string| !string.triple) {
+                    self.string = None;
+                }
+                self.at += line_end(source, self.at);
+                break;
+            }
+            if let Some(string) = self.string {
+                self.in_string(source, string);
+                end = self.at;
+                continue;
+            }
+            match byte {
+                b'#' => {
+                    self.at = memchr::memchr2(b'\n', b'\r', &source[self.at..])
+                        .map_or(source.len(), |length| self.at + length);
+                    continue;
+                }
+                b'\\' if line_end(source, self.at + 1) > 0 => {
+                    self.joined = true;
+                    self.at += 1 + line_end(source, self.at + 1);
+                    return self.at;
+                }
+                b'"' | b'\'' => {
+                    let triple = source[self.at..].starts_with(&[byte; 3]);
+                    self.string = Some(OpenString { quote: byte, triple });
+                    self.at += if triple { 2 } else { 0 };
+                }
+                b'(' | b'[' | b'{' => self.depth += 1,
+                b')' | b']' | b'}' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            self.at += 1;
+            if !byte.is_ascii_whitespace() {
+                end = self.at;
+            }
+        }
+        end
+    }
+
+    /// Moves over one character of an open string, or over what closes it.
+    fn in_string(&mut self, source: &[u8], string: OpenString) {
+        let byte = source[self.at];
+        if byte == b'\\' {
+            // Also in a raw string a backslash keeps the quote behind it from closing.
+            self.at += 1;
+            let newline = line_end(source, self.at);
+            self.at = (self.at + newline.max(1)).min(source.len());
+        } else if byte == string.quote && (!string.triple || source[self.at..].starts_with(&[byte; 3])) {
+            self.at += if string.triple { 3 } else { 1 };
+            self.string = None;
+        } else {
+            self.at += 1;
+        }
+    }
+}
+
+/// How many bytes of line end stand at `at`: 0, 1 or 2.
+fn line_end(source: &[u8], at: usize) -> usize {
+    match (source.get(at), source.get(at + 1)) {
+        (Some(b'\r'), Some(b'\n')) => 2,
+        (Some(b'\r' | b'\n'), _) => 1,
+        _ => 0,
+    }
+}
+
+/// The column of the first character of a line, and where that character is. A tab goes to the next multiple of eight
+/// and a form feed starts over, as in CPython.
+fn indentation(source: &[u8], start: usize) -> (usize, usize) {
+    let (mut column, mut at) = (0, start);
+    if start == 0 && source.starts_with("\u{feff}".as_bytes()) {
+        at = 3;
+    }
+    loop {
+        match source.get(at) {
+            Some(b' ') => column += 1,
+            Some(b'\t') => column = (column / 8 + 1) * 8,
+            Some(b'\x0c') => column = 0,
+            _ => return (column, at),
+        }
+        at += 1;
+    }
+}
+
+/// Reads the first word of `line`.
+fn head(line: &[u8]) -> Head {
+    if line.first() == Some(&b'@') {
+        return Head::Decorator;
+    }
+    let length = line.iter().take(9).take_while(|byte| byte.is_ascii_lowercase()).count();
+    if line.get(length).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80) {
+        return Head::Other;
+    }
+    match &line[..length] {
+        b"class" => Head::Class,
+        b"def" | b"import" | b"return" | b"while" | b"with" | b"try" | b"assert" | b"del" | b"global"
+        | b"nonlocal" | b"raise" | b"pass" | b"break" | b"continue" => Head::Statement,
+        b"else" | b"elif" | b"except" | b"finally" => Head::Continues,
+        _ => Head::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pieces(source: &str) -> Vec<Piece> {
+        let mut splitter = Splitter::default();
+        splitter.run(source, &|| true).unwrap();
+        splitter.pieces().to_vec()
+    }
+
+    /// Each piece's text, with `>` for each class around it and `class:` for a head.
+    fn shown(source: &str) -> Vec<String> {
+        let pieces = pieces(source);
+        pieces
+            .iter()
+            .map(|piece| {
+                let mut depth = 0;
+                let mut class = piece.class;
+                while let Some(index) = class {
+                    depth += 1;
+                    class = pieces[index].class;
+                }
+                let mark = if piece.is_class { "class: " } else { "" };
+                format!("{}{mark}{}", ">".repeat(depth), source[piece.span.range()].trim_start())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn statements_classes_and_members_are_pieces() {
+        let source = "import a # why\n\n# about f\n@deco\n@deco(1,\n  2)\ndef f(a,\n      b):\n  x = '''\nclass no:\n'''\n\n  return x\n\
+            if a:\n  b\nelif c:\n  d\nelse:\n  e\n@d\nclass C(\n  B):\n    '''doc'''\n    a = 1\n    @p\n    def m(self):\n        pass\n\n    # end\n\
+            \n    class D:\n        b = 2\n        c = 3\n    e = 4\nx = 1; y = \\\n  2\n";
+        assert_eq!(
+            shown(source),
+            [
+                "import a",
+                "@deco\n@deco(1,\n  2)\ndef f(a,\n      b):\n  x = '''\nclass no:\n'''\n\n  return x",
+                "if a:\n  b\nelif c:\n  d\nelse:\n  e",
+                "class: @d\nclass C(\n  B):",
+                ">'''doc'''",
+                ">a = 1",
+                ">@p\n    def m(self):\n        pass",
+                ">class: class D:",
+                ">>b = 2",
+                ">>c = 3",
+                ">e = 4",
+                "x = 1; y = \\\n  2",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_left_open_does_not_swallow_the_next_statement() {
+        assert_eq!(shown("x = f(a,\ndef g():\n  pass\n"), ["x = f(a,", "def g():\n  pass"]);
+        assert_eq!(
+            shown("x = {\nclass A:\n  y = [\n  def h(self): pass\n"),
+            ["x = {", "class: class A:", ">y = [", ">def h(self): pass"]
+        );
+        assert_eq!(shown("x = 'open\ny = 1\n"), ["x = 'open", "y = 1"]);
+        assert_eq!(shown("x = (1,\n  returned,\nimports)\ny"), ["x = (1,\n  returned,\nimports)", "y"]);
+        assert_eq!(shown("x = r'\\'\ny'\nz"), ["x = r'\\'", "y'", "z"]);
+    }
+
+    #[test]
+    fn line_ends_tabs_form_feeds_and_marks_are_read_as_python_does() {
+        assert_eq!(
+            shown("\u{feff}class A:\r\n\tx = 1\r\n        y = 2\rz = 3"),
+            [
+                "\u{feff}class: class A:".replacen("\u{feff}class: ", "class: \u{feff}", 1).as_str(),
+                ">x = 1",
+                ">y = 2",
+                "z = 3"
+            ]
+        );
+        assert_eq!(shown("def f():\n    a\n\x0cdef g():\n    b\n"), ["def f():\n    a", "def g():\n    b"]);
+        assert_eq!(shown("  x\n y\nz"), ["x", "y", "z"]);
+        assert_eq!(shown("\0\n#\n\\"), ["\0", "\\"]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn stopping_between_lines_changes_nothing_and_pieces_never_overlap(
+            parts in prop::collection::vec(prop_oneof![
+                "[a-z ]{0,6}", Just("\n".into()), Just("\r\n".into()), Just("class A:\n  ".into()), Just("@d\n".into()),
+                Just("def f(self):\n    ".into()), Just("'''".into()), Just("\"".into()), Just("\\".into()),
+                Just("(".into()), Just(")".into()), Just("# c".into()), Just("é😀".into()), Just("\t".into()),
+                Just("else:".into()),
+            ], 0..60)
+        ) {
+            let source: String = parts.concat();
+            let whole = pieces(&source);
+            let mut splitter = Splitter::default();
+            while splitter.at < source.len() {
+                splitter.line(source.as_bytes());
+            }
+            prop_assert_eq!(splitter.pieces(), &whole[..]);
+            let mut last = 0;
+            for piece in &whole {
+                prop_assert!(piece.span.start >= last && !piece.span.is_empty(), "{:?}", piece);
+                prop_assert!(source.is_char_boundary(piece.span.start) && source.is_char_boundary(piece.span.end));
+                prop_assert!(piece.class.is_none_or(|class| whole[class].is_class));
+                last = piece.span.end;
+            }
+        }
+    }
+}

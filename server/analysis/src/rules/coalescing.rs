@@ -1,0 +1,155 @@
+//! Global memory accessed with a stride between neighbouring threads: `static/uncoalesced-access` where the stride is a
+//! constant, `static/row-major-slow-axis` where it is the length of a row.
+
+use stitch_findings::Code;
+
+use super::facts::Access;
+use super::index::{Coefficient, Step, Symbol, WARP};
+use super::report::{Report, quote};
+use super::value::Memory;
+use super::walk::Walker;
+
+/// Bytes that a memory transaction moves at least.
+const SECTOR: i64 = 32;
+
+/// Sectors of a cache line: an access that stays within one is not worth a finding.
+const SECTORS_OF_A_LINE: i64 = 4;
+
+/// Adds what the function's accesses to global memory show.
+pub fn check(walker: &Walker, report: &mut Report) {
+    if walker.environment.has_one_column(&walker.function.name) {
+        return;
+    }
+    let mut shown: Vec<(Option<u32>, i64)> = Vec::new();
+    for access in &walker.facts.accesses {
+        if access.base.memory != Memory::Global || access.by_few {
+            continue;
+        }
+        match access.index.x {
+            Coefficient::Number(stride) if stride.unsigned_abs() > 1 => {
+                let stride = stride.saturating_abs();
+                // A kernel that also takes whole vectors from there does this for what the vectors leave over.
+                if access.base.variable.is_some_and(|id| walker.facts.recast.contains(&id)) {
+                    continue;
+                }
+                let together = takes_all(walker, access, stride);
+                let group = (access.base.variable, stride);
+                if together && shown.contains(&group) {
+                    continue;
+                }
+                if strided(access, stride, together, report) {
+                    shown.push(group);
+                }
+            }
+            Coefficient::Symbol(symbol) => row_major(access, symbol, walker, report),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a thread takes all of its elements, one after the other: `a[4 * i]` to `a[4 * i + 3]`.
+fn takes_all(walker: &Walker, access: &Access, stride: i64) -> bool {
+    if let Step::Variable(id) = access.index.step {
+        return walker.facts.limits.iter().any(|(variable, limit)| *variable == id && *limit >= stride);
+    }
+    let same = walker.facts.accesses.iter().filter(|other| {
+        other.base == access.base && other.index.x == access.index.x && other.is_store == access.is_store
+    });
+    let mut offsets: Vec<i64> = same.map(|other| other.index.offset).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    i64::try_from(offsets.len()).is_ok_and(|count| count >= stride)
+}
+
+/// Adds a finding for a constant stride, unless it does not matter; says whether it did.
+fn strided(access: &Access, stride: i64, together: bool, report: &mut Report) -> bool {
+    let kind = if access.is_store { "store" } else { "load" };
+    let place = report.quote(access.node);
+    let apart = match access.element.bytes() {
+        Some(bytes) => format!("{stride} elements ({} bytes) apart", stride.saturating_mul(bytes)),
+        None => format!("{stride} elements apart"),
+    };
+    let spread = match access.element.bytes() {
+        Some(bytes) => {
+            let (touched, needed) = (sectors(stride.saturating_mul(bytes), bytes), sectors(bytes, bytes));
+            if touched <= SECTORS_OF_A_LINE {
+                return false;
+            }
+            format!("each {kind} of a warp touches {touched} sectors where {needed} would hold its data")
+        }
+        None => format!("each {kind} of a warp is spread over {stride} times the memory that it needs"),
+    };
+    let (message, advice) = if together {
+        (
+            format!(
+                "Each thread takes {stride} consecutive elements one at a time ({place}), so neighbouring threads are {apart} \
+                 and {spread}; the cache makes up for a part of it."
+            ),
+            "Take them as one vector (`float2`, `float4`), or let consecutive threads take consecutive elements.",
+        )
+    } else {
+        (
+            format!("Neighbouring threads are {apart} in {place}, so {spread}."),
+            "Let consecutive threads access consecutive elements: change the layout, or go through shared memory.",
+        )
+    };
+    report.add(Code::UNCOALESCED_ACCESS, access.node, message, advice);
+    true
+}
+
+/// Sectors that one warp touches when its threads are `stride` bytes apart and each takes `bytes`.
+fn sectors(stride: i64, bytes: i64) -> i64 {
+    let mut count = 0;
+    let mut next = 0;
+    for lane in 0..WARP {
+        let start = lane.saturating_mul(stride);
+        let (first, last) = (start / SECTOR, start.saturating_add(bytes - 1) / SECTOR);
+        count += (last + 1 - first.max(next)).max(0);
+        next = last + 1;
+    }
+    count
+}
+
+fn row_major(access: &Access, symbol: Symbol, walker: &Walker, report: &mut Report) {
+    let factor = walker.source.get(symbol.start as usize..symbol.end as usize).unwrap_or("");
+    let by_other_axis = access.index.y == Coefficient::Number(1);
+    let by_loop = matches!(access.index.step, Step::Variable(_));
+    if symbol.template || !(by_other_axis || by_loop) || may_be_one(factor) {
+        return;
+    }
+    let row = quote(factor);
+    let place = report.quote(access.node);
+    let walk = if by_other_axis { "threadIdx.y walks along the row" } else { "each thread walks along its own row" };
+    let message = format!(
+        "threadIdx.x is multiplied by {row} in {place} while {walk}: neighbouring threads are {row} elements apart, and \
+         a warp's access falls into up to 32 separate sectors."
+    );
+    report.add(
+        Code::ROW_MAJOR_SLOW_AXIS,
+        access.node,
+        message,
+        "Let threadIdx.x be the index that is not multiplied, or stage the tile in shared memory so that both sides are coalesced.",
+    );
+}
+
+/// Whether a factor with this name is often 1 at run time: the stride of a tensor or of a BLAS vector.
+fn may_be_one(factor: &str) -> bool {
+    let lower = factor.to_ascii_lowercase();
+    ["stride", "inc", "step"].iter().any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_of_a_warp() {
+        assert_eq!(sectors(4, 4), 4);
+        assert_eq!(sectors(8, 4), 8);
+        assert_eq!(sectors(12, 4), 12);
+        assert_eq!(sectors(128, 4), 32);
+        assert_eq!(sectors(16, 16), 16);
+        assert_eq!(sectors(3, 1), 3);
+        assert_eq!(sectors(48, 16), 32);
+    }
+}

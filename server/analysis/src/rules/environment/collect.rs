@@ -1,0 +1,294 @@
+//! Collects a [`Piece`] from one item of a file.
+
+use tree_sitter::Node;
+
+use super::{GlobalKind, LaunchPiece, Piece};
+use crate::rules::call::callee;
+use crate::rules::constants::{Token, Tokens};
+
+/// What `item` tells.
+pub fn collect(item: Node, source: &str) -> Piece {
+    let mut collector = Collector { source, piece: Piece::default(), functions: Vec::new(), rounding: Vec::new(), blocks: Vec::new() };
+    let mut cursor = item.walk();
+    loop {
+        let down = collector.enter(cursor.node()) && cursor.goto_first_child();
+        if down {
+            continue;
+        }
+        collector.leave(cursor.node());
+        loop {
+            if cursor.goto_next_sibling() {
+                break;
+            }
+            if !cursor.goto_parent() {
+                return collector.piece;
+            }
+            collector.leave(cursor.node());
+        }
+    }
+}
+
+struct Collector<'t> {
+    source: &'t str,
+    piece: Piece,
+    /// The open function definitions: where each starts, and its place in `uses`.
+    functions: Vec<(usize, usize)>,
+    /// Local names of the open function that stand for a number of blocks that was rounded up.
+    rounding: Vec<&'t str>,
+    /// Local `dim3`s of the open function, as if written in place.
+    blocks: Vec<(&'t str, String)>,
+}
+
+impl<'t> Collector<'t> {
+    fn text(&self, node: Node) -> &'t str {
+        self.source.get(node.byte_range()).unwrap_or("")
+    }
+
+    fn field(&self, node: Node, name: &str) -> &'t str {
+        node.child_by_field_name(name).map_or("", |child| self.text(child))
+    }
+
+    /// Takes what a node tells; says whether to look into it.
+    fn enter(&mut self, node: Node<'t>) -> bool {
+        let inside = !self.functions.is_empty();
+        match node.kind() {
+            "preproc_def" => {
+                let (name, value) = (self.field(node, "name"), self.field(node, "value"));
+                self.piece.constants.push((name.to_owned(), value.to_owned()));
+                self.macro_uses(name, value);
+                false
+            }
+            "preproc_function_def" => {
+                self.macro_uses(self.field(node, "name"), self.field(node, "value"));
+                false
+            }
+            "function_definition" => self.function(node),
+            "declaration" | "field_declaration" if !inside => {
+                self.declaration(node);
+                true
+            }
+            "enum_specifier" if !inside => {
+                self.enumeration(node);
+                false
+            }
+            "init_declarator" | "assignment_expression" if inside => {
+                self.block(node);
+                let value = node.child_by_field_name("value").or_else(|| node.child_by_field_name("right"));
+                let name = node.child_by_field_name("declarator").or_else(|| node.child_by_field_name("left"));
+                if let (Some(name), Some(value)) = (name, value)
+                    && self.rounds_up(self.text(value))
+                {
+                    self.rounding.push(self.text(name));
+                }
+                true
+            }
+            // `dim3 grid(a, b)` may read as a function.
+            "function_declarator" if inside => {
+                self.block(node);
+                if self.rounds_up(self.field(node, "parameters")) {
+                    self.rounding.push(self.field(node, "declarator"));
+                }
+                true
+            }
+            "call_expression" if inside => {
+                self.call(node);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Remembers `dim3 name(…)` and `dim3 name = …`; a name that is set again is forgotten.
+    fn block(&mut self, node: Node<'t>) {
+        let name = node.child_by_field_name("declarator").or_else(|| node.child_by_field_name("left"));
+        let value = node.child_by_field_name("value").or_else(|| node.child_by_field_name("parameters"));
+        let is_dim3 = node.parent().is_some_and(|declaration| self.field(declaration, "type") == "dim3");
+        let Some(name) = name.map(|name| self.text(name)) else { return };
+        self.blocks.retain(|(known, _)| *known != name);
+        if let Some(value) = value.filter(|_| is_dim3) {
+            let text = self.text(value);
+            let bare = matches!(value.kind(), "argument_list" | "parameter_list");
+            self.blocks.push((name, if bare { format!("dim3{text}") } else { text.to_owned() }));
+        }
+    }
+
+    fn leave(&mut self, node: Node) {
+        if self.functions.last().is_some_and(|(start, _)| *start == node.start_byte()) && node.kind() == "function_definition" {
+            self.functions.pop();
+            if self.functions.is_empty() {
+                self.rounding.clear();
+                self.blocks.clear();
+            }
+        }
+    }
+
+    fn macro_uses(&mut self, name: &str, value: &str) {
+        let used: Vec<String> = Tokens::new(value)
+            .filter_map(|(token, _)| match token {
+                Token::Name(used) => Some(last_component(used).to_owned()),
+                _ => None,
+            })
+            .collect();
+        self.piece.uses.push((name.to_owned(), used));
+    }
+
+    /// Says whether the body is worth a look: device code launches nothing and checks nothing.
+    fn function(&mut self, node: Node<'t>) -> bool {
+        let Some(declarator) = node.child_by_field_name("declarator") else { return true };
+        let name = self.function_name(declarator, node.child_by_field_name("type"));
+        let mut cursor = node.walk();
+        let body_start = node.child_by_field_name("body").map_or(node.end_byte(), |body| body.start_byte());
+        let is_device = node
+            .children(&mut cursor)
+            .take_while(|child| child.start_byte() < body_start)
+            .any(|child| matches!(self.text(child), "__global__" | "__device__"));
+        if is_device {
+            return false;
+        }
+        self.piece.uses.push((name.unwrap_or("").to_owned(), Vec::new()));
+        self.functions.push((node.start_byte(), self.piece.uses.len() - 1));
+        true
+    }
+
+    /// Notes the signature and returns the function's name.
+    fn function_name(&mut self, declarator: Node<'t>, ty: Option<Node<'t>>) -> Option<&'t str> {
+        let mut node = declarator;
+        let mut pointers = 0;
+        while node.kind() != "function_declarator" {
+            pointers += usize::from(node.kind() == "pointer_declarator");
+            node = node.child_by_field_name("declarator").or_else(|| node.named_child(0))?;
+        }
+        let name = last_component(self.field(node, "declarator"));
+        if let Some(ty) = ty {
+            let text = format!("{}{}", self.text(ty), "*".repeat(pointers));
+            self.piece.signatures.push((name.to_owned(), text));
+        }
+        Some(name)
+    }
+
+    fn declaration(&mut self, node: Node<'t>) {
+        let mut cursor = node.walk();
+        let (mut is_constant, mut kind) = (false, None);
+        for child in node.children(&mut cursor) {
+            match self.text(child) {
+                "const" | "constexpr" => is_constant = true,
+                "__constant__" => kind = Some(GlobalKind::Constant),
+                "__device__" => kind = kind.or(Some(GlobalKind::Device)),
+                _ => {}
+            }
+        }
+        let ty = node.child_by_field_name("type");
+        let declarators: Vec<Node> = node.children_by_field_name("declarator", &mut cursor).collect();
+        for declarator in declarators {
+            let value = declarator.child_by_field_name("value").or_else(|| node.child_by_field_name("default_value"));
+            let mut name = declarator;
+            let mut suffix = String::new();
+            while let Some(inner) = name.child_by_field_name("declarator") {
+                match name.kind() {
+                    "pointer_declarator" | "array_declarator" => suffix.push('*'),
+                    "function_declarator" => {
+                        self.function_name(declarator, ty);
+                    }
+                    _ => {}
+                }
+                name = inner;
+            }
+            let text = self.text(name);
+            if is_constant && suffix.is_empty() && let Some(value) = value {
+                let value = self.text(value).trim_start_matches('{').trim_end_matches('}');
+                self.constant(node, text, value);
+            }
+            if let Some(kind) = kind {
+                let ty = format!("{}{suffix}", ty.map_or("", |ty| self.text(ty)));
+                self.piece.globals.push((text.to_owned(), ty, kind));
+            }
+        }
+    }
+
+    /// A constant, also by the name of the class it stands in.
+    fn constant(&mut self, node: Node, name: &str, value: &str) {
+        self.piece.constants.push((name.to_owned(), value.to_owned()));
+        let class = node.parent().filter(|list| list.kind() == "field_declaration_list").and_then(|list| list.parent());
+        if let Some(class) = class {
+            let qualified = format!("{}::{name}", self.field(class, "name"));
+            self.piece.constants.push((qualified, value.to_owned()));
+        }
+    }
+
+    fn enumeration(&mut self, node: Node<'t>) {
+        let Some(body) = node.child_by_field_name("body") else { return };
+        let owner = self.field(node, "name");
+        let mut next = "0".to_owned();
+        let mut cursor = body.walk();
+        for enumerator in body.named_children(&mut cursor).filter(|child| child.kind() == "enumerator") {
+            let name = self.field(enumerator, "name").to_owned();
+            let value = match self.field(enumerator, "value") {
+                "" => next,
+                value => value.to_owned(),
+            };
+            next = format!("{name} + 1");
+            if !owner.is_empty() {
+                self.piece.constants.push((format!("{owner}::{name}"), value.clone()));
+            }
+            self.piece.constants.push((name, value));
+        }
+    }
+
+    fn call(&mut self, node: Node<'t>) {
+        let Some(function) = node.child_by_field_name("function") else { return };
+        let Some(name) = callee(function).map(|name| self.text(name)) else { return };
+        let configuration = (1..4).filter_map(|index| node.child(index)).find(|child| child.kind() == "kernel_call_syntax");
+        if let Some(configuration) = configuration {
+            let mut cursor = configuration.walk();
+            let mut sizes = configuration.named_children(&mut cursor).filter(|child| child.kind() != "comment");
+            let grid = sizes.next().map_or("", |grid| self.text(grid));
+            let block = sizes.next().map_or("", |block| self.text(block));
+            let local = self.blocks.iter().rev().find(|(name, _)| *name == block);
+            self.piece.launches.push(LaunchPiece {
+                kernel: name.to_owned(),
+                block: local.map_or_else(|| block.to_owned(), |(_, text)| text.clone()),
+                rounds_up: self.rounds_up(grid),
+                has_template_arguments: function.kind() == "template_function"
+                    || function.child_by_field_name("name").is_some_and(|name| name.kind() == "template_function"),
+            });
+            return;
+        }
+        for (_, index) in &self.functions {
+            if let Some((_, used)) = self.piece.uses.get_mut(*index) {
+                used.push(name.to_owned());
+            }
+        }
+    }
+
+    /// Whether a number of blocks is rounded up to cover every element: `(n + 255) / 256`, `ceil_div(n, 256)`.
+    fn rounds_up(&self, text: &str) -> bool {
+        let mut divides = false;
+        let mut adds = false;
+        let mut subtracts = false;
+        for (token, _) in Tokens::new(text) {
+            match token {
+                Token::Symbol("/") => divides = true,
+                Token::Symbol("+") => adds = true,
+                Token::Symbol("-") => subtracts = true,
+                Token::Literal(Some(value)) if adds && is_one_less_than_power(value) => subtracts = true,
+                Token::Name(name) if self.rounding.contains(&name) || is_rounding_name(name) => return true,
+                _ => {}
+            }
+        }
+        divides && adds && subtracts
+    }
+}
+
+/// Names of functions and macros that divide and round up.
+fn is_rounding_name(name: &str) -> bool {
+    let name = last_component(name).to_ascii_lowercase();
+    name == "cdiv" || name == "ceil" || name == "get_blocks" || (name.contains("div") && (name.contains("ceil") || name.contains("up")))
+}
+
+fn is_one_less_than_power(value: i64) -> bool {
+    value > 0 && value & (value + 1) == 0
+}
+
+fn last_component(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}

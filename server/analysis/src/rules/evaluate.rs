@@ -1,0 +1,313 @@
+//! How the value of an expression follows from those of its parts.
+
+use tree_sitter::Node;
+
+use super::constants::{Constants, fold_text};
+use super::index::{Coefficient, Index};
+use super::kind::Kind;
+use super::types::{Type, floating_literal};
+use super::value::{Base, Memory, Value, product};
+use super::walk::{Entry, Walker};
+
+impl<'t> Walker<'t> {
+    /// The value of `node`, whose children's values are known.
+    pub(super) fn evaluate(&mut self, node: Node<'t>, kind: Kind, children: &[Entry<'t>]) -> Value {
+        match kind {
+            Kind::Identifier => self.identifier(node),
+            Kind::InitializerList if children.len() == 1 => children[0].value.loaded(),
+            Kind::Qualified => self.constant_named(self.text(node)).unwrap_or(Value::UNKNOWN),
+            Kind::Number => number(self.text(node)),
+            Kind::Field => self.field(node, children),
+            Kind::Parenthesized | Kind::ConditionClause => children.last().map_or(Value::UNKNOWN, |entry| entry.value),
+            Kind::Comma => children.last().map_or(Value::UNKNOWN, |entry| entry.value.loaded()),
+            Kind::Binary => self.binary(node, children),
+            Kind::Unary => self.unary(node, children),
+            Kind::Cast => {
+                let ty = node.child_by_field_name("type").map_or("", |ty| self.text(ty));
+                let value = by_field(children, "value").map_or(Value::UNKNOWN, |entry| entry.value);
+                self.cast(Type::parse(ty), value)
+            }
+            Kind::Sizeof => fold_text(self.text(node), self.environment).map_or(Value::uniform(Type::INT), Value::integer),
+            Kind::Conditional => {
+                match (by_field(children, "consequence"), by_field(children, "alternative")) {
+                    (Some(first), Some(second)) => first.value.loaded().joined(second.value.loaded()),
+                    _ => Value::UNKNOWN,
+                }
+            }
+            Kind::Subscript => self.subscript(node, children),
+            Kind::Pointer => self.pointer(node, children),
+            Kind::Call => self.call(node, children),
+            Kind::Assignment => self.assignment(node, children),
+            Kind::Update => children.first().map_or(Value::UNKNOWN, |entry| entry.value.loaded()),
+            Kind::InitDeclarator => {
+                self.declare(node, children);
+                Value::UNKNOWN
+            }
+            Kind::Return => {
+                self.returned(children);
+                Value::UNKNOWN
+            }
+            _ => Value::UNKNOWN,
+        }
+    }
+
+    fn identifier(&mut self, node: Node<'t>) -> Value {
+        let name = self.text(node);
+        if let Some(id) = self.names.resolve(name, node.start_byte()) {
+            // A declarator ends where the name becomes visible, so it is no use of it.
+            self.used[id] = true;
+            return self.variable(id);
+        }
+        if let Some(parameter) = self.function.template_parameters.iter().find(|parameter| parameter.name == name) {
+            let default = parameter.default.as_deref().filter(|_| !self.environment.is_instantiated(&self.function.name));
+            return match default.and_then(|text| fold_text(text, self.environment)) {
+                Some(value) => Value::integer(value),
+                None => Value::of(Type::parse(&parameter.kind), Index { template: true, ..Index::UNIFORM }),
+            };
+        }
+        self.constant_named(name).unwrap_or_else(|| self.global(name))
+    }
+
+    fn constant_named(&self, name: &str) -> Option<Value> {
+        if name == "warpSize" {
+            return Some(Value::integer(super::index::WARP));
+        }
+        if let Some(value) = self.environment.value(name) {
+            return Some(Value::integer(value));
+        }
+        let (value, ty) = self.environment.floating(name)?;
+        Some(Value { literal: Some(value), ..Value::uniform(ty) })
+    }
+
+    /// A variable outside the function.
+    fn global(&self, name: &str) -> Value {
+        let Some(global) = self.environment.global(name) else { return Value::UNKNOWN };
+        let base = Base { memory: global.memory, variable: None, dimensions_left: 0 };
+        if global.ty.pointers > 1 {
+            return Value::of(global.ty, Index::UNKNOWN);
+        }
+        let index = if global.memory == Memory::Unknown { Index::UNKNOWN } else { Index::UNIFORM };
+        Value { base, ..Value::of(global.ty, index) }
+    }
+
+    fn field(&mut self, node: Node<'t>, children: &[Entry<'t>]) -> Value {
+        let (Some(argument), Some(field)) = (by_field(children, "argument"), node.child_by_field_name("field")) else {
+            return Value::UNKNOWN;
+        };
+        let axis = self.text(field);
+        let one = Coefficient::Number(1);
+        match self.text(argument.node) {
+            "threadIdx" => match axis {
+                "x" => Value::of(Type::INT, Index { x: one, ..Index::UNIFORM }),
+                "y" => Value::of(Type::INT, Index { y: one, ..Index::UNIFORM }),
+                "z" => Value::of(Type::INT, Index { z: one, ..Index::UNIFORM }),
+                _ => Value::UNKNOWN,
+            },
+            "blockIdx" => Value::of(Type::INT, Index { block: true, ..Index::UNIFORM }),
+            "blockDim" | "gridDim" => Value::uniform(Type::INT),
+            _ => {
+                let value = argument.value.loaded();
+                let index = if value.index.is_uniform() { Index { offset: 0, ..value.index } } else { Index::UNKNOWN };
+                let ty = if matches!(axis, "x" | "y" | "z" | "w") { value.ty.component() } else { Type::UNKNOWN };
+                Value::of(ty, index)
+            }
+        }
+    }
+
+    fn unary(&mut self, node: Node<'t>, children: &[Entry<'t>]) -> Value {
+        let Some(argument) = children.last().map(|entry| entry.value.loaded()) else { return Value::UNKNOWN };
+        match node.child_by_field_name("operator").map_or("", |operator| operator.kind()) {
+            "-" => Value {
+                ty: argument.ty,
+                index: argument.index.negative(),
+                constant: argument.constant.and_then(i64::checked_neg),
+                literal: argument.literal.map(|value| -value),
+                double_use: argument.double_use,
+                ..Value::UNKNOWN
+            },
+            "+" => argument,
+            "~" => Value { constant: argument.constant.map(|value| !value), ..only_uniform(argument.ty, argument.index) },
+            "!" => {
+                if argument.index.varies() {
+                    self.facts.is_guarded = true;
+                }
+                Value {
+                    constant: argument.constant.map(|value| i64::from(value == 0)),
+                    selects_few: argument.spares_few || (argument.ty.is_integer() && !argument.index.is_uniform()),
+                    spares_few: argument.selects_few,
+                    ..only_uniform(Type::INT, argument.index)
+                }
+            }
+            _ => Value::UNKNOWN,
+        }
+    }
+
+    fn binary(&mut self, node: Node<'t>, children: &[Entry<'t>]) -> Value {
+        let (Some(left_entry), Some(right_entry)) = (by_field(children, "left"), by_field(children, "right")) else {
+            return Value::UNKNOWN;
+        };
+        let (left, right) = (left_entry.value.loaded(), right_entry.value.loaded());
+        let operator = node.child_by_field_name("operator").map_or("", |operator| operator.kind());
+        let known = |apply: fn(i64, i64) -> Option<i64>| {
+            left.constant.zip(right.constant).and_then(|(left, right)| apply(left, right))
+        };
+        let mut value = match operator {
+            "+" if left.ty.pointers > 0 || right.ty.pointers > 0 => return offset_pointer(left, right, false),
+            "-" if left.ty.pointers > 0 => return offset_pointer(left, right, true),
+            "+" => Value { constant: known(i64::checked_add), ..Value::of(Type::INT, left.index.plus(right.index)) },
+            "-" => {
+                let index = left.index.plus(right.index.negative());
+                Value { constant: known(i64::checked_sub), ..Value::of(Type::INT, index) }
+            }
+            "*" => {
+                let index = product((left, left_entry.node.byte_range()), (right, right_entry.node.byte_range()));
+                Value { constant: known(i64::checked_mul), ..Value::of(Type::INT, index) }
+            }
+            "/" => Value { constant: known(i64::checked_div), ..Value::of(Type::INT, divided(left, right.constant)) },
+            "%" => {
+                self.wrapped(left);
+                self.remainder_of_thread(node, left, right, right_entry.node);
+                let index = remainder(left, right.constant.filter(|divisor| *divisor > 0));
+                Value { constant: known(i64::checked_rem), ..Value::of(Type::INT, index) }
+            }
+            "&" => {
+                self.wrapped(left);
+                self.remainder_of_thread(node, left, right, right_entry.node);
+                let size = right.constant.filter(|mask| *mask >= 0 && (mask & (mask + 1)) == 0).map(|mask| mask + 1);
+                Value { constant: known(|left, right| Some(left & right)), ..Value::of(Type::INT, remainder(left, size)) }
+            }
+            "<<" => {
+                let power = right.constant.filter(|by| (0..62).contains(by)).map(|by| 1i64 << by);
+                let index = power.map_or(only_uniform(Type::INT, left.index.plus(right.index)).index, |power| left.index.times(power));
+                Value { constant: left.constant.zip(power).and_then(|(left, power)| left.checked_mul(power)), ..Value::of(Type::INT, index) }
+            }
+            ">>" => {
+                let power = right.constant.filter(|by| (0..62).contains(by)).map(|by| 1i64 << by);
+                Value { constant: left.constant.zip(power).map(|(left, power)| left.div_euclid(power)), ..Value::of(Type::INT, divided(left, power)) }
+            }
+            "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||" => {
+                if operator == "==" && right.constant == Some(0) {
+                    self.tested_for_zero(node, left_entry.node);
+                }
+                return self.condition_of(operator, (left_entry.node, left), (right_entry.node, right), node);
+            }
+            _ => Value::of(Type::INT, only_uniform(Type::INT, left.index.plus(right.index)).index),
+        };
+        value.ty = left.ty.arithmetic(right.ty);
+        if !value.ty.is_integer() && value.ty != Type::UNKNOWN {
+            value.index = only_uniform(value.ty, value.index).index;
+            value.constant = None;
+            value.literal = left.number().zip(right.number()).filter(|_| left.literal.or(right.literal).is_some()).and_then(
+                |(left, right)| match operator {
+                    "+" => Some(left + right),
+                    "-" => Some(left - right),
+                    "*" => Some(left * right),
+                    "/" => Some(left / right),
+                    _ => None,
+                },
+            );
+            value.double_use = self.mixed(node, (left_entry.node, left), (right_entry.node, right));
+        }
+        value
+    }
+
+    /// A comparison or a connection of two.
+    fn condition_of(
+        &mut self,
+        operator: &str,
+        (left_node, left): (Node<'t>, Value),
+        (right_node, right): (Node<'t>, Value),
+        node: Node<'t>,
+    ) -> Value {
+        let index = only_uniform(Type::INT, left.index.plus(right.index)).index;
+        let mut value = Value::of(Type::INT, index);
+        match operator {
+            "&&" => {
+                value.selects_few = left.selects_few || right.selects_few;
+                value.spares_few = left.spares_few && right.spares_few;
+                return value;
+            }
+            "||" => {
+                value.selects_few = left.selects_few && right.selects_few;
+                value.spares_few = left.spares_few || right.spares_few;
+                return value;
+            }
+            _ => {}
+        }
+        if left.index.varies() || right.index.varies() {
+            self.facts.is_guarded = true;
+        }
+        if let ("<", Some(limit)) = (operator, right.constant)
+            && let Some(id) = self.names.resolve(self.text(left_node), left_node.start_byte())
+        {
+            self.facts.limits.extend(u32::try_from(id).map(|id| (id, limit)));
+        }
+        let differs = !left.index.is_uniform() || !right.index.is_uniform();
+        match operator {
+            "==" => value.selects_few = differs,
+            "!=" => value.spares_few = differs,
+            "<" => value.selects_few = differs && right.constant.is_some_and(|count| count <= FEW),
+            ">" => value.selects_few = differs && left.constant.is_some_and(|count| count <= FEW),
+            ">=" => value.spares_few = differs && right.constant.is_some_and(|count| count <= FEW),
+            _ => {}
+        }
+        self.compared(node, (left_node, left), (right_node, right));
+        value
+    }
+
+    /// Notes that a value is kept within bounds by `%` or `&`.
+    fn wrapped(&mut self, value: Value) {
+        if value.index.varies() {
+            self.facts.is_guarded = true;
+        }
+    }
+}
+
+/// A branch that at most so many threads of a warp take says nothing about how a warp accesses memory.
+const FEW: i64 = 4;
+
+/// The child in a field.
+pub fn by_field<'e, 't>(children: &'e [Entry<'t>], field: &str) -> Option<&'e Entry<'t>> {
+    children.iter().find(|entry| entry.field == Some(field))
+}
+
+/// A value whose dependence is known only where it does not depend on the thread.
+pub fn only_uniform(ty: Type, index: Index) -> Value {
+    if index.is_uniform() {
+        Value::of(ty, Index { offset: 0, ..index })
+    } else {
+        Value::of(ty, Index { block: index.block, ..Index::UNKNOWN })
+    }
+}
+
+/// A pointer, moved.
+fn offset_pointer(left: Value, right: Value, backwards: bool) -> Value {
+    let (pointer, by) = if left.ty.pointers > 0 { (left, right) } else { (right, left) };
+    if by.ty.pointers > 0 || pointer.base.dimensions_left > 1 {
+        return Value::of(if by.ty.pointers > 0 { Type::INT } else { pointer.ty }, Index::UNKNOWN);
+    }
+    let by = if backwards { by.index.negative() } else { by.index };
+    let base = Base { dimensions_left: 0, ..pointer.base };
+    Value { base, ..Value::of(pointer.ty, pointer.index.plus(by)) }
+}
+
+fn divided(value: Value, divisor: Option<i64>) -> Index {
+    match divisor {
+        Some(divisor @ 1..) => value.index.divided(divisor),
+        _ => only_uniform(value.ty, value.index).index,
+    }
+}
+
+fn remainder(value: Value, divisor: Option<i64>) -> Index {
+    match divisor {
+        Some(divisor @ 1..) => value.index.remainder(divisor),
+        _ => only_uniform(value.ty, value.index).index,
+    }
+}
+
+fn number(text: &str) -> Value {
+    if let Some((value, ty)) = floating_literal(text) {
+        return Value { literal: Some(value), ..Value::uniform(ty) };
+    }
+    fold_text(text, &()).map_or(Value::uniform(Type::UNKNOWN), Value::integer)
+}

@@ -1,0 +1,83 @@
+//! Launches: `static/block-size` and `static/unchecked-launch`.
+
+use stitch_findings::{Code, Place, Related, Severity};
+
+use super::checks;
+use super::constants::fold_dimensions;
+use super::index::WARP;
+use super::report::{Report, span};
+use super::scope::Scope;
+use super::walk::Walker;
+use crate::outline::FunctionKind;
+
+/// Most threads of a block, on every device so far (CUDA C++ Programming Guide, technical specifications).
+const MOST_THREADS: i64 = 1024;
+
+/// A function with more unchecked launches gets one finding for all of them: a `switch` over template arguments.
+const MOST_FINDINGS: usize = 3;
+
+/// Adds what the function's launches show.
+pub fn check(walker: &Walker, report: &mut Report) {
+    for launch in &walker.facts.launches {
+        if let Some(block) = launch.block
+            && let Some(sizes) = fold_dimensions(walker.text(block), &Scope::new(walker, block.start_byte()))
+        {
+            block_size(launch.kernel, block, sizes, report);
+        }
+    }
+    if walker.function.kind == FunctionKind::Host {
+        unchecked(walker, report);
+    }
+}
+
+fn unchecked(walker: &Walker, report: &mut Report) {
+    let launches: Vec<_> = walker
+        .facts
+        .launches
+        .iter()
+        .filter(|launch| launch.is_statement && !checks::follow(walker, launch.node))
+        .collect();
+    let function = &walker.function.name;
+    let shown = if launches.len() > MOST_FINDINGS { 1 } else { launches.len() };
+    for launch in launches.iter().take(shown) {
+        let others = match launches.len() - shown {
+            0 => String::new(),
+            count => format!(" (and {count} more)"),
+        };
+        let message = format!(
+            "A launch returns no error, and `{function}` does not ask for one after `{}`{others}: unless its caller does, a \
+             launch that fails, as for its block size or shared memory, goes unnoticed.",
+            launch.kernel
+        );
+        let finding = report.add(
+            Code::UNCHECKED_LAUNCH,
+            launch.node,
+            message,
+            "Check `cudaGetLastError()` after the launch.",
+        );
+        for other in launches.iter().skip(shown) {
+            finding.related.push(Related { place: Place::Here(span(other.node)), message: format!("`{}` too", other.kernel) });
+        }
+    }
+}
+
+fn block_size(kernel: &str, block: tree_sitter::Node, sizes: [i64; 3], report: &mut Report) {
+    let Some(threads) = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(*size)) else { return };
+    let written = match sizes {
+        [x, 1, 1] => format!("{x}"),
+        [x, y, 1] => format!("{x} x {y} = {threads}"),
+        [x, y, z] => format!("{x} x {y} x {z} = {threads}"),
+    };
+    if threads > MOST_THREADS {
+        let message = format!("The block of `{kernel}` has {written} threads. No device takes more than 1024: the launch fails.");
+        report.add(Code::BLOCK_SIZE, block, message, "Use at most 1024 threads a block; 128 to 256 is a good start.").severity =
+            Severity::Warning;
+    } else if threads > 1 && threads % WARP != 0 {
+        let idle = WARP - threads % WARP;
+        let message = format!(
+            "The block of `{kernel}` has {written} threads, not a multiple of the warp: {idle} of the last warp's 32 lanes \
+             stay idle in every block."
+        );
+        report.add(Code::BLOCK_SIZE, block, message, "Use a multiple of 32 threads a block.");
+    }
+}

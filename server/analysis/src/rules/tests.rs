@@ -1,0 +1,115 @@
+//! The rules over the fixtures: CUDA texts in which `//^ code` stands under each line that has a finding.
+
+pub mod harness;
+
+use std::collections::BTreeSet;
+
+/// A fixture speaks of the codes in its first line only.
+fn check_fixture(name: &str, source: &str) {
+    let codes: Vec<&str> = source
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("// rules:"))
+        .unwrap_or_else(|| panic!("{name} does not start with `// rules:`"))
+        .split_whitespace()
+        .collect();
+    let mut expected = BTreeSet::new();
+    let mut last = 0;
+    for (number, line) in source.lines().enumerate() {
+        if let Some(code) = line.trim().strip_prefix("//^") {
+            expected.insert((last + 1, code.trim().to_owned()));
+        } else {
+            last = number;
+        }
+    }
+    let line_of = |byte: usize| source[..byte].matches('\n').count() + 1;
+    let found: BTreeSet<(usize, String)> = harness::check(source)
+        .iter()
+        .filter(|finding| codes.contains(&finding.code.as_str()))
+        .map(|finding| (line_of(finding.span.start), finding.code.to_string()))
+        .collect();
+    let missed: Vec<_> = expected.difference(&found).collect();
+    let wrong: Vec<_> = found.difference(&expected).collect();
+    assert!(missed.is_empty() && wrong.is_empty(), "{name}: missed {missed:?}, wrong {wrong:?}");
+}
+
+macro_rules! fixtures {
+    ($($name:ident,)*) => {
+        $(#[test]
+        fn $name() {
+            check_fixture(stringify!($name), include_str!(concat!("fixtures/", stringify!($name), ".cu")));
+        })*
+    };
+}
+
+fixtures! {
+    api_result_ignored,
+    block_size,
+    divergent_reduction,
+    double_literal,
+    malloc_in_loop,
+    missing_bounds_guard,
+    pow_small_exponent,
+    row_major_slow_axis,
+    shared_bank_conflict,
+    synchronize_in_loop,
+    unchecked_launch,
+    uncoalesced_access,
+}
+
+fn codes(source: &str) -> Vec<(usize, String)> {
+    let line_of = |byte: usize| source[..byte].matches('\n').count() + 1;
+    harness::check(source).iter().map(|finding| (line_of(finding.span.start), finding.code.to_string())).collect()
+}
+
+#[test]
+fn planted_traits_and_their_good_twins() {
+    let found = codes(include_str!("fixtures/traits.cu"));
+    let kernels: Vec<(usize, &str)> = found
+        .iter()
+        .filter(|(_, code)| !matches!(code.as_str(), "static/unchecked-launch" | "static/api-result-ignored"))
+        .map(|(line, code)| (*line, code.as_str()))
+        .collect();
+    let expected = [
+        (11, "static/row-major-slow-axis"),
+        (22, "static/shared-bank-conflict"),
+        (47, "static/divergent-reduction"),
+        (57, "static/double-literal"),
+        (64, "static/missing-bounds-guard"),
+    ];
+    assert_eq!(kernels, expected);
+}
+
+#[test]
+fn hostile_texts_neither_crash_nor_overflow() {
+    let depth = 100_000;
+    let texts = [
+        format!("__global__ void k(float* a) {{ {}", "{".repeat(depth)),
+        format!("__global__ void k(float* a) {{ a[{}0{}] = 1; }}", "(".repeat(depth), ")".repeat(depth)),
+        format!("__global__ void k(float* a) {{ a[0{}] = 1; }}", " + threadIdx.x * 2".repeat(20_000)),
+        format!("__global__ void k(float* a) {{ a{} = 1; }}", "[a".repeat(20_000)),
+        format!("void f() {{ {} k<<<1, 100>>>(); }}", "for (;;) ".repeat(20_000)),
+        format!("__global__ void k(float{} a) {{ a[threadIdx.x * 32] = 1; }}", "*".repeat(20_000)),
+        format!("void f() {{ dim3 a(a, a); k<<<{}1{}, a>>>(); }}", "dim3(".repeat(5_000), ")".repeat(5_000)),
+        "__global__ void k(float* a) { int i = i; i = i; a[i * 9223372036854775807 * 2 << 63] = 0.5 * a[i]; }".to_owned(),
+        "__global__ void k() { a[] = ; threadIdx. ; pow(,2); <<<>>>; if () return; for (;;; }".to_owned(),
+        "__global__ void é(float* ü) { ü[threadIdx.x * 32] = 'é'; /* \u{0} */ }".to_owned(),
+        "\u{0}\u{feff}".to_owned(),
+    ];
+    for text in texts {
+        harness::check(&text);
+    }
+}
+
+#[test]
+fn messages_say_what_was_seen() {
+    let found = harness::check("__global__ void k(float* a, int n) {\n  int t = threadIdx.x;\n  if (t < n) a[t * 32] = 1.0f;\n}\n");
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        found[0].message,
+        "Neighbouring threads are 32 elements (128 bytes) apart in `a[t * 32]`, so each store of a warp touches 32 sectors \
+         where 4 would hold its data."
+    );
+    assert_eq!(found[0].subject.as_deref(), Some("k"));
+    assert!(found[0].advice.is_some());
+}

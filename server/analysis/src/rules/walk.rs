@@ -1,0 +1,214 @@
+//! The one walk over a function: a stack of values, filled from the leaves up, in the order of the text.
+//!
+//! Each named node leaves one value when it is done; its parent takes those of all its children off the stack. There is no
+//! recursion, so depth costs memory only. How values combine is in `evaluate`; here is what is open around the
+//! current node: scopes, loops, branches that only a few threads take.
+
+use tree_sitter::Node;
+
+use super::FunctionContext;
+use super::environment::Environment;
+use super::facts::{Facts, Loop};
+use super::kind::Kind;
+use super::names::Names;
+use super::types::Type;
+use super::value::Value;
+use crate::outline::Function;
+
+/// The value of a child that is done.
+#[derive(Clone, Copy)]
+pub struct Entry<'t> {
+    /// The child.
+    pub node: Node<'t>,
+    /// The field of the parent it stands in.
+    pub field: Option<&'t str>,
+    /// What it evaluated to.
+    pub value: Value,
+}
+
+/// A node that is open.
+struct Frame<'t> {
+    node: Node<'t>,
+    kind: Kind,
+    field: Option<&'t str>,
+    /// Where its children's values begin.
+    mark: usize,
+    /// The loop around it.
+    within: Option<u32>,
+    /// How many of its own conditions let only a few threads in.
+    few: u32,
+    /// For an `if`: what is known of its condition.
+    condition: Value,
+}
+
+/// The walk's state.
+pub struct Walker<'t> {
+    pub(super) source: &'t str,
+    pub(super) function: &'t Function,
+    pub(super) environment: &'t Environment,
+    pub(super) names: Names<'t>,
+    /// The value of each variable, once it is known.
+    pub(super) settled: Vec<Option<Value>>,
+    /// Whether each variable is used after its declaration.
+    pub(super) used: Vec<bool>,
+    pub(super) facts: Facts<'t>,
+    stack: Vec<Entry<'t>>,
+    frames: Vec<Frame<'t>>,
+    few: u32,
+    /// The last `thread % divisor` whose divisor is not constant, and the divisor.
+    pub(super) last_remainder: Option<(Node<'t>, Node<'t>)>,
+    /// What the function returns.
+    pub(super) returns: Type,
+}
+
+/// Walks over a function and notes what the rules need.
+pub fn walk<'t>(context: &FunctionContext<'t>) -> Walker<'t> {
+    let names = Names::of(context.node, context.source);
+    let mut walker = Walker {
+        source: context.source,
+        function: context.function,
+        environment: context.environment,
+        settled: vec![None; names.variables.len()],
+        used: vec![false; names.variables.len()],
+        names,
+        facts: Facts::default(),
+        stack: Vec::new(),
+        frames: Vec::new(),
+        few: 0,
+        last_remainder: None,
+        returns: context
+            .node
+            .child_by_field_name("type")
+            .and_then(|ty| context.source.get(ty.byte_range()))
+            .map_or(Type::UNKNOWN, Type::parse),
+    };
+    walker.run(context.node);
+    walker
+}
+
+impl<'t> Walker<'t> {
+    fn run(&mut self, root: Node<'t>) {
+        let mut cursor = root.walk();
+        loop {
+            let node = cursor.node();
+            let kind = Kind::of(node);
+            let skip = !node.is_named() || kind == Kind::Comment || (kind == Kind::Function && node != root);
+            if !skip {
+                self.enter(node, kind, cursor.field_name());
+                if cursor.goto_first_child() {
+                    continue;
+                }
+                self.leave();
+            }
+            loop {
+                if cursor.goto_next_sibling() {
+                    break;
+                }
+                if !cursor.goto_parent() {
+                    return;
+                }
+                self.leave();
+            }
+        }
+    }
+
+    fn enter(&mut self, node: Node<'t>, kind: Kind, field: Option<&'t str>) {
+        let within = self.within();
+        let mut frame =
+            Frame { node, kind, field, mark: self.stack.len(), within, few: 0, condition: Value::UNKNOWN };
+        if kind.is_loop() && !self.runs_once(node, kind) {
+            self.facts.loops.push(Loop { node, within });
+            frame.within = u32::try_from(self.facts.loops.len() - 1).ok();
+        } else if kind == Kind::Lambda {
+            // When its body runs is not known.
+            frame.within = None;
+        }
+        if field == Some("consequence") && self.frames.last().is_some_and(|f| f.condition.selects_few) {
+            frame.few = 1;
+        }
+        self.few += frame.few;
+        self.frames.push(frame);
+    }
+
+    /// Whether it is the `do { … } while (0)` of a macro.
+    fn runs_once(&self, node: Node, kind: Kind) -> bool {
+        let condition = node.child_by_field_name("condition").map_or("", |condition| self.text(condition));
+        kind == Kind::Do && matches!(condition, "(0)" | "(false)")
+    }
+
+    fn leave(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        self.few -= frame.few;
+        match frame.kind {
+            // The parent takes the children as if they were its own.
+            Kind::Arguments | Kind::Indices => return,
+            Kind::KernelCall => {
+                self.stack.truncate(frame.mark);
+                return;
+            }
+            Kind::ConditionClause => self.condition(frame.mark),
+            Kind::If => self.leave_if(&frame),
+            _ => {}
+        }
+        let children = self.stack.split_off(frame.mark.min(self.stack.len()));
+        let value = self.evaluate(frame.node, frame.kind, &children);
+        self.stack.push(Entry { node: frame.node, field: frame.field, value });
+    }
+
+    /// Notes the condition for the branches that follow it.
+    fn condition(&mut self, mark: usize) {
+        let value = self.stack[mark.min(self.stack.len())..].last().map_or(Value::UNKNOWN, |entry| entry.value);
+        if value.index.is_unknown() {
+            self.facts.is_guarded = true;
+        }
+        if let Some(parent) = self.frames.last_mut() {
+            parent.condition = value;
+            // Which thread takes which case is not followed.
+            if parent.kind == Kind::Switch && !value.index.is_uniform() {
+                parent.few += 1;
+                self.few += 1;
+            }
+        }
+    }
+
+    /// After `if (threadIdx.x != 0) return;` only a few threads are left in the block.
+    fn leave_if(&mut self, frame: &Frame<'t>) {
+        let leaves = || {
+            let branch = frame.node.child_by_field_name("consequence")?;
+            let first = if Kind::of(branch) == Kind::Compound { branch.named_child(0)? } else { branch };
+            Some(matches!(first.kind(), "return_statement" | "continue_statement" | "break_statement"))
+        };
+        if frame.condition.spares_few
+            && leaves() == Some(true)
+            && let Some(block) = self.frames.iter_mut().rev().find(|outer| outer.kind == Kind::Compound)
+        {
+            block.few += 1;
+            self.few += 1;
+        }
+    }
+
+    /// The innermost loop around the current node.
+    pub(super) fn within(&self) -> Option<u32> {
+        self.frames.last().and_then(|frame| frame.within)
+    }
+
+    /// Whether only a few threads of a warp get here.
+    pub(super) fn is_for_few(&self) -> bool {
+        self.few > 0
+    }
+
+    /// The kind and the node of the parent of the node being evaluated.
+    pub(super) fn parent(&self) -> Option<(Kind, Node<'t>)> {
+        self.frames.last().map(|frame| (frame.kind, frame.node))
+    }
+
+    /// The kinds of all open nodes, innermost first.
+    pub(super) fn parents(&self) -> impl Iterator<Item = Kind> {
+        self.frames.iter().rev().map(|frame| frame.kind)
+    }
+
+    /// The text of a node.
+    pub(super) fn text(&self, node: Node) -> &'t str {
+        self.source.get(node.byte_range()).unwrap_or("")
+    }
+}
