@@ -1,0 +1,369 @@
+//! What is made from the struct: the documentation, the table of an editor's settings page, types for Lua, a schema for
+//! `stitchcuda.toml`. Each is a pure function, and a test compares it with the file that is checked in.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::keys::{Key, Table, config_table, target_table, types, words};
+use super::model::Config;
+use super::target::Target;
+
+/// Text before the list of settings in the documentation.
+const INTRODUCTION: &str = include_str!("introduction.md");
+
+/// The JSON schema of `stitchcuda.toml`.
+pub fn schema() -> Value {
+    let mut schema = schema_of::<Config>();
+    schema["title"] = json!("stitchcuda.toml");
+    schema["properties"]["target"] = json!({
+        "type": "object",
+        "description": "Programs with a build of their own, by name.",
+        "additionalProperties": schema_of::<Target>(),
+    });
+    schema
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut parts = vec![&mut schema];
+    while let Some(part) = parts.pop() {
+        match part {
+            Value::Object(object) => {
+                object.retain(|word, _| !word.starts_with("x-"));
+                parts.extend(object.values_mut());
+            }
+            Value::Array(list) => parts.extend(list),
+            _ => {}
+        }
+    }
+    schema
+}
+
+/// The `contributes.configuration.properties` of a VS Code extension.
+pub fn package_json_properties() -> Value {
+    let property = |key: &Key| (format!("stitchcuda.{}", key.name), package_json_property(key));
+    Value::Object(config_table().keys().map(property).collect())
+}
+
+fn package_json_property(key: &Key) -> Value {
+    let mut property = Map::new();
+    let types = types(&key.schema);
+    property.insert("type".to_owned(), if let [one] = types[..] { json!(one) } else { json!(types) });
+    property.insert("default".to_owned(), key.default.clone());
+    property.insert("markdownDescription".to_owned(), json!(key.description));
+    // Restricted ones are not taken from a workspace that is not trusted; the manifest lists them too.
+    property
+        .insert("scope".to_owned(), json!(if key.restricted { "machine-overridable" } else { "resource" }));
+    for (name, value) in allowed(&key.schema) {
+        property.insert(name, value);
+    }
+    if key.is_map {
+        let mut entry: Map<_, _> = allowed(&key.schema["additionalProperties"]).into_iter().collect();
+        entry.insert("type".to_owned(), json!(types_of_entry(key)));
+        property.insert("additionalProperties".to_owned(), Value::Object(entry));
+    }
+    Value::Object(property)
+}
+
+fn types_of_entry(key: &Key) -> &str {
+    types(&key.schema["additionalProperties"]).first().copied().unwrap_or("string")
+}
+
+/// What else a value may or may not be, in the words of a settings page.
+fn allowed(schema: &Value) -> Vec<(String, Value)> {
+    let bounds = ["minimum", "maximum", "pattern", "items"];
+    let mut allowed: Vec<_> =
+        bounds.iter().filter_map(|word| Some(((*word).to_owned(), schema.get(*word)?.clone()))).collect();
+    let (words, meanings): (Vec<_>, Vec<_>) = words(schema).into_iter().unzip();
+    if !words.is_empty() {
+        allowed.push(("enum".to_owned(), json!(words)));
+        allowed.push(("markdownEnumDescriptions".to_owned(), json!(meanings)));
+    }
+    allowed
+}
+
+/// `docs/configuration.md`.
+pub fn markdown() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    text.push_str("\n## Settings\n");
+    for key in config_table().keys_of("") {
+        describe(&mut text, key, "###");
+    }
+    for (group, description) in &config_table().groups {
+        let _ = write!(text, "\n### {group}\n\n{description}\n");
+        for key in config_table().keys_of(group) {
+            describe(&mut text, key, "####");
+        }
+    }
+    text.push_str(
+        "\n## Programs with a build of their own\n\nEach `[target.NAME]` in a `stitchcuda.toml` describes one. They are read \
+         and checked; nothing builds by them yet.\n\n| key | value | meaning |\n|---|---|---|\n",
+    );
+    for key in target_table().keys() {
+        let _ = writeln!(text, "| `{}` | {} | {} |", key.name, key.expected(), key.description);
+    }
+    text
+}
+
+fn describe(text: &mut String, key: &Key, heading: &str) {
+    // Writing to a string can't fail.
+    let _ = write!(text, "\n{heading} `{}`\n\n{}\n\n", key.name, key.description);
+    let words = words(&key.schema);
+    if words.is_empty() {
+        let _ = writeln!(text, "- Value: {}", key.expected());
+    }
+    for (word, meaning) in words {
+        let _ = writeln!(text, "- `{word}`: {meaning}");
+    }
+    let _ = writeln!(text, "- Default: {}", default_text(key));
+    let _ = writeln!(text, "- Variable: `{}`", key.environment_variable());
+    if key.restricted {
+        text.push_str("- Not taken from a workspace that is not trusted\n");
+    }
+}
+
+fn default_text(key: &Key) -> String {
+    match &key.default {
+        Value::Null => "unset".to_owned(),
+        Value::String(text) => format!("`{text}`"),
+        other => format!("`{other}`"),
+    }
+}
+
+/// LuaCATS types of the settings, for completion in a Neovim configuration.
+pub fn luacats() -> String {
+    let mut text = String::from("---@meta\n");
+    let table = config_table();
+    let _ = write!(text, "\n---@class stitchcuda.Config\n");
+    for (group, description) in &table.groups {
+        let _ = writeln!(text, "---{description}\n---@field {group}? stitchcuda.Config.{group}");
+    }
+    lua_fields(&mut text, table, "");
+    for (group, description) in &table.groups {
+        let _ = write!(text, "\n---{description}\n---@class stitchcuda.Config.{group}\n");
+        lua_fields(&mut text, table, group);
+    }
+    text
+}
+
+fn lua_fields(text: &mut String, table: &Table, group: &str) {
+    for key in table.keys_of(group) {
+        let name = key.name.rsplit('.').next().unwrap_or_default();
+        let _ = writeln!(text, "---{}\n---@field {name}? {}", key.description, lua_type(&key.schema));
+    }
+}
+
+fn lua_type(schema: &Value) -> String {
+    let words = words(schema);
+    if !words.is_empty() {
+        return words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join("|");
+    }
+    match types(schema).first().copied() {
+        Some("boolean") => "boolean".to_owned(),
+        Some("integer") => "integer".to_owned(),
+        Some("number") => "number".to_owned(),
+        Some("array") => "string[]".to_owned(),
+        Some("object") => format!("table<string, {}>", lua_type(&schema["additionalProperties"])),
+        _ => "string".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{expect, expect_file};
+
+    use super::*;
+
+    /// Rewritten by `UPDATE_EXPECT=1`.
+    #[test]
+    fn the_documentation_is_up_to_date() {
+        expect_file!["../../../../docs/configuration.md"].assert_eq(&markdown());
+    }
+
+    #[test]
+    fn a_settings_page_knows_what_each_may_be() {
+        let properties = package_json_properties();
+        assert_eq!(properties.as_object().unwrap().len(), config_table().keys().count());
+        let mut text = String::new();
+        for name in [
+            "nvcc.path",
+            "inlayHints.stale",
+            "occupancy.assumedBlockSize",
+            "diagnostics.severity",
+            "nvcc.extraFlags",
+        ] {
+            let property = properties[format!("stitchcuda.{name}")].as_object().unwrap();
+            // Sorted, for another crate may ask for maps in the order of insertion.
+            let mut lines: Vec<_> =
+                property.iter().map(|(word, value)| format!("  {word}: {value}\n")).collect();
+            lines.retain(|line| !line.starts_with("  markdownDescription"));
+            lines.sort();
+            text.push_str(&format!("{name}\n{}", lines.concat()));
+        }
+        expect![[r#"
+            nvcc.path
+              default: null
+              scope: "machine-overridable"
+              type: ["string","null"]
+            inlayHints.stale
+              default: "hide"
+              enum: ["dim","hide"]
+              markdownEnumDescriptions: ["It stays, marked as from before the edit.","It is gone until it is measured again, or the edit is undone."]
+              scope: "resource"
+              type: "string"
+            occupancy.assumedBlockSize
+              default: 256
+              maximum: 1024
+              minimum: 1
+              scope: "resource"
+              type: "integer"
+            diagnostics.severity
+              additionalProperties: {"enum":["off","hint","information","warning","error"],"markdownEnumDescriptions":["Not shown.","Minor.","Worth reading.","A likely defect.","Does not compile, or computes wrong."],"type":"string"}
+              default: {}
+              scope: "resource"
+              type: "object"
+            nvcc.extraFlags
+              default: []
+              items: {"type":"string"}
+              scope: "machine-overridable"
+              type: "array"
+        "#]].assert_eq(&text);
+        assert!(
+            properties
+                .as_object()
+                .unwrap()
+                .values()
+                .all(|property| property["markdownDescription"].is_string())
+        );
+    }
+
+    #[test]
+    fn lua_types_name_every_key() {
+        expect![[r#"
+            ---@meta
+
+            ---@class stitchcuda.Config
+            ---Results kept on disk, so that the same text is not compiled twice.
+            ---@field cache? stitchcuda.Config.cache
+            ---Type errors between keystrokes, where clang is installed.
+            ---@field clang? stitchcuda.Config.clang
+            ---Lines above kernels and launches, with what can be done there.
+            ---@field codeLens? stitchcuda.Config.codeLens
+            ---When and how long files are compiled.
+            ---@field compile? stitchcuda.Config.compile
+            ---Findings as the editor's diagnostics.
+            ---@field diagnostics? stitchcuda.Config.diagnostics
+            ---Which files are looked into.
+            ---@field files? stitchcuda.Config.files
+            ---The table shown for a kernel under the pointer.
+            ---@field hover? stitchcuda.Config.hover
+            ---Numbers at the end of a line: registers, occupancy, spills.
+            ---@field inlayHints? stitchcuda.Config.inlayHints
+            ---What the server writes down about itself.
+            ---@field log? stitchcuda.Config.log
+            ---The compiler that has the last word on CUDA code.
+            ---@field nvcc? stitchcuda.Config.nvcc
+            ---Theoretical occupancy.
+            ---@field occupancy? stitchcuda.Config.occupancy
+            ---Rules over the code's syntax, which need no compiler.
+            ---@field staticRules? stitchcuda.Config.staticRules
+            ---The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has one), `cuda:N`, or a simulated one as `sim:NAME`.
+            ---@field device? string
+
+            ---Results kept on disk, so that the same text is not compiled twice.
+            ---@class stitchcuda.Config.cache
+            ---Where results are kept. When unset, `results` in the user's cache folder (`~/.cache/stitchcuda`, or `STITCHCUDA_CACHE_DIR`).
+            ---@field folder? string
+            ---How many megabytes results may take. The least recently used go first. 0 keeps none.
+            ---@field sizeLimitMegabytes? integer
+
+            ---Type errors between keystrokes, where clang is installed.
+            ---@class stitchcuda.Config.clang
+            ---Whether clang checks a CUDA file while you type. What nvcc says on save replaces what clang said.
+            ---@field enable? "auto"|"on"|"off"
+            ---The `clang` to use: a path, or a name to look for in `PATH`. When unset, the newest clang in `PATH` that can check CUDA.
+            ---@field path? string
+
+            ---Lines above kernels and launches, with what can be done there.
+            ---@class stitchcuda.Config.codeLens
+            ---Show the lines above kernels and launches.
+            ---@field enable? boolean
+
+            ---When and how long files are compiled.
+            ---@class stitchcuda.Config.compile
+            ---Compile a file when it is saved, for errors, warnings, registers and spills. Off leaves the static rules only.
+            ---@field onSave? boolean
+            ---How many seconds one compile may take before it is ended.
+            ---@field timeLimitSeconds? integer
+
+            ---Findings as the editor's diagnostics.
+            ---@class stitchcuda.Config.diagnostics
+            ---Show findings as diagnostics. Hover, hints and the command line show them all the same.
+            ---@field enable? boolean
+            ---How severe each finding is, by its code: `{ "static/double-literal" = "off", "static/*" = "hint" }`. A `*` stands for any text. A code's own entry wins over a pattern, and a longer pattern over a shorter one. A pattern leaves alone what is off by default; a code's own entry turns it on. Entries of all sources are put together.
+            ---@field severity? table<string, "off"|"hint"|"information"|"warning"|"error">
+
+            ---Which files are looked into.
+            ---@class stitchcuda.Config.files
+            ---Files of more megabytes than this are kept in step with the editor, but not parsed.
+            ---@field sizeLimitMegabytes? integer
+
+            ---The table shown for a kernel under the pointer.
+            ---@class stitchcuda.Config.hover
+            ---Show what is known of a kernel, and the page of a finding, under the pointer.
+            ---@field enable? boolean
+
+            ---Numbers at the end of a line: registers, occupancy, spills.
+            ---@class stitchcuda.Config.inlayHints
+            ---Show numbers at the end of a line. At most one hint a line.
+            ---@field enable? boolean
+            ---What becomes of a number when the code it was measured on was edited since.
+            ---@field stale? "dim"|"hide"
+
+            ---What the server writes down about itself.
+            ---@class stitchcuda.Config.log
+            ---A file to write to. When unset, messages go to the editor, and warnings and errors to the standard error stream.
+            ---@field file? string
+            ---How much is written. Never the text of your files.
+            ---@field level? "error"|"warn"|"info"|"debug"|"trace"
+
+            ---The compiler that has the last word on CUDA code.
+            ---@class stitchcuda.Config.nvcc
+            ---The architecture to compile for: one like `sm_90`, or `auto` (that of the device; without a device, that of `compile_commands.json`; without either, a stated default).
+            ---@field architecture? string
+            ---Flags for `nvcc` after all others, one an entry. Relative paths in them start at the folder of the compiled file's command; write `${workspaceFolder}/include` to be sure.
+            ---@field extraFlags? string[]
+            ---The `nvcc` to use: a path, or a name to look for in `PATH`. When unset, it is looked for in `CUDA_HOME`, `CUDA_PATH`, `PATH`, `/usr/local/cuda`, the active Python environment and the toolkits that `stitchcuda toolchain install` made.
+            ---@field path? string
+
+            ---Theoretical occupancy.
+            ---@class stitchcuda.Config.occupancy
+            ---Threads in a block, for a kernel whose launch is not known. The number shown says that it was assumed.
+            ---@field assumedBlockSize? integer
+
+            ---Rules over the code's syntax, which need no compiler.
+            ---@class stitchcuda.Config.staticRules
+            ---Check the static rules while you type. Single rules are turned off with `diagnostics.severity`.
+            ---@field enable? boolean
+        "#]].assert_eq(&luacats());
+    }
+
+    #[test]
+    fn the_schema_describes_the_file_and_refuses_other_keys() {
+        let schema = schema();
+        for key in config_table().keys() {
+            let place = format!("/properties/{}", key.name.replace('.', "/properties/"));
+            let part = schema.pointer(&place).unwrap();
+            assert!(part["description"].is_string(), "{}", key.name);
+            assert!(part.get("x-path").is_none() && part.get("x-restricted").is_none(), "{}", key.name);
+        }
+        for place in ["", "/properties/nvcc", "/properties/target/additionalProperties"] {
+            assert_eq!(schema.pointer(place).unwrap()["additionalProperties"], json!(false), "{place}");
+        }
+        assert!(!schema.to_string().contains("$ref"));
+    }
+}

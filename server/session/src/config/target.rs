@@ -1,0 +1,56 @@
+//! A person's own build, as `[target.NAME]` in `stitchcuda.toml`. It is read and checked; nothing builds by it yet.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model::Device;
+
+/// How a program of the workspace is built and run, where that takes more than one file and nvcc.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Target {
+    /// The source files that may be changed.
+    #[schemars(extend("x-restricted" = true))]
+    pub files: Vec<PathBuf>,
+    /// The command that builds it.
+    #[schemars(extend("x-restricted" = true))]
+    pub build: Option<String>,
+    /// The command that runs it.
+    #[schemars(extend("x-restricted" = true))]
+    pub run: Option<String>,
+    /// Arguments for the program.
+    #[schemars(extend("x-restricted" = true))]
+    pub args: Vec<String>,
+    /// Where it is built and run.
+    #[schemars(extend("x-path" = "path", "x-restricted" = true))]
+    pub cwd: Option<PathBuf>,
+    /// Files that it reads.
+    pub inputs: Vec<PathBuf>,
+    /// How far a number may be off, relative to the larger one.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub tolerance: Option<f64>,
+    /// The precision that may not be lowered.
+    pub precision: Option<Precision>,
+    /// The device to run on.
+    pub device: Option<Device>,
+}
+
+/// A floating-point format of CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Eight bytes.
+    Fp64,
+    /// Four bytes.
+    Fp32,
+    /// Four bytes, of which tensor cores read 19 bits.
+    Tf32,
+    /// Two bytes, with the exponent of `fp32`.
+    Bf16,
+    /// Two bytes.
+    Fp16,
+    /// One byte.
+    Fp8,
+}

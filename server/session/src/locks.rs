@@ -1,0 +1,325 @@
+//! Locks of devices between processes: two programs that time a kernel on the same device at the same time measure each
+//! other.
+//!
+//! A lock is an exclusive `flock` on a file in the runtime folder, so it ends with its process however that ends, and no
+//! file left behind ever blocks anyone. The file's content only says who holds it, for messages.
+//!
+//! The runtime folder belongs to one user on one machine. So two users of a machine don't exclude each other, nor does a container
+//! exclude its host, unless `STITCHCUDA_RUNTIME_DIR` names a folder that both can reach. A name like `cuda:0` means another
+//! device under another `CUDA_VISIBLE_DEVICES`; a caller that knows the device's UUID locks that.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::folders;
+
+/// How long to wait before the first look whether the lock is free.
+const FIRST_LOOK: Duration = Duration::from_millis(20);
+/// The longest time between two looks. A file lock can't wake a waiter that may also be cancelled.
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
+/// Longer names than this are cut and told apart by a hash; file names end at 255 bytes.
+const LONGEST_NAME: usize = 150;
+
+/// Who holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process, as its own process namespace numbers it.
+    pub pid: u32,
+    /// Since when, in seconds since 1970.
+    pub since: u64,
+}
+
+impl Holder {
+    /// How long it has been held, in seconds.
+    pub fn held_seconds(&self) -> u64 {
+        seconds_now().saturating_sub(self.since)
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "process {} for {} s", self.pid, self.held_seconds())
+    }
+}
+
+/// Why a device could not be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// The job that wanted it was cancelled.
+    #[error("Waiting for {device} was cancelled.")]
+    Cancelled {
+        /// The device.
+        device: String,
+    },
+    /// There is no folder for the lock, or its file system has no locks.
+    #[error("{device} can't be locked with {}: {source}. Set STITCHCUDA_RUNTIME_DIR to a folder on a local disk.", path.display())]
+    Unavailable {
+        /// The device.
+        device: String,
+        /// The lock file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A device that no other process of this user uses; free again when dropped.
+#[derive(Debug)]
+#[must_use = "the device is free again when the lock is dropped"]
+pub struct DeviceLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl DeviceLock {
+    /// Locks `device` (`cuda:0`, a UUID, `sim:h200`), with the lock file in `runtime`, and waits for it as long as it takes.
+    ///
+    /// `on_wait` is told who holds the device, once when waiting begins and again when the holder changes; `None` when that
+    /// can't be read.
+    ///
+    /// # Errors
+    /// When `cancel` fires first, or when the lock file can't be made or locked.
+    pub async fn acquire(
+        runtime: &Path,
+        device: &str,
+        cancel: &CancellationToken,
+        mut on_wait: impl FnMut(Option<Holder>) + Send,
+    ) -> Result<Self, LockError> {
+        let path = runtime.join("locks").join(file_name(device));
+        let unavailable =
+            |source| LockError::Unavailable { device: device.to_owned(), path: path.clone(), source };
+        let mut file = open(&path).map_err(unavailable)?;
+        let mut told = None;
+        let mut pause = FIRST_LOOK;
+        loop {
+            if cancel.is_cancelled() {
+                return Err(LockError::Cancelled { device: device.to_owned() });
+            }
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(unavailable(source)),
+            }
+            let holder = read_holder(&mut file);
+            if told != Some(holder) {
+                on_wait(holder);
+                told = Some(holder);
+            }
+            let _ = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+            pause = (pause * 2).min(LONGEST_LOOK);
+        }
+        let mut lock = Self { file, path };
+        lock.write_holder(Some(Holder { pid: std::process::id(), since: seconds_now() }));
+        Ok(lock)
+    }
+
+    /// The lock file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes who holds the lock. That it fails (disk full, another user's file) only makes a message poorer.
+    fn write_holder(&mut self, holder: Option<Holder>) {
+        let text = holder.and_then(|holder| serde_json::to_string(&holder).ok()).unwrap_or_default();
+        let written = self
+            .file
+            .set_len(0)
+            .and_then(|()| self.file.rewind())
+            .and_then(|()| self.file.write_all(text.as_bytes()));
+        if let Err(error) = written {
+            tracing::debug!("{} does not say who holds it: {error}", self.path.display());
+        }
+    }
+}
+
+impl Drop for DeviceLock {
+    fn drop(&mut self) {
+        self.write_holder(None);
+        // Closing the file would do, unless a child process had inherited it.
+        if let Err(error) = self.file.unlock() {
+            tracing::debug!("{} was not unlocked before closing: {error}", self.path.display());
+        }
+    }
+}
+
+/// Who holds `device` now, for messages. `None` when it is free or the holder can't be read.
+pub fn holder(runtime: &Path, device: &str) -> Option<Holder> {
+    let mut file = File::open(runtime.join("locks").join(file_name(device))).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => read_holder(&mut file),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        folders::create_private(folder)?;
+    }
+    match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path) {
+        // In a folder shared on purpose the file may be another user's; reading is enough to lock.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(path).map_err(|_| error),
+        opened => opened,
+    }
+}
+
+fn read_holder(file: &mut File) -> Option<Holder> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(1024).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// A file name for a device; different devices have different names, whatever is in them.
+fn file_name(device: &str) -> String {
+    let mut name = String::new();
+    for byte in device.bytes() {
+        if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
+            name.push(char::from(byte));
+        } else {
+            name.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    if name.len() > LONGEST_NAME {
+        name.truncate(LONGEST_NAME);
+        name.push_str(&format!("%{:032x}", xxhash_rust::xxh3::xxh3_128(device.as_bytes())));
+    }
+    format!("device-{name}.lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    use super::*;
+
+    async fn lock(folder: &Path, device: &str) -> DeviceLock {
+        DeviceLock::acquire(folder, device, &CancellationToken::new(), |_| {}).await.unwrap()
+    }
+
+    #[test]
+    fn names_of_files_are_safe_and_never_shared() {
+        let long = "x".repeat(1000);
+        let devices = [
+            "cuda:0",
+            "cuda-0",
+            "cuda%3a0",
+            "sim:h200",
+            "",
+            ".",
+            "..",
+            "../../etc/passwd",
+            "a/b",
+            "ü\0\n",
+            &long,
+        ];
+        let names: std::collections::HashSet<_> = devices.iter().map(|device| file_name(device)).collect();
+        assert_eq!(names.len(), devices.len());
+        for name in names {
+            assert!(
+                name.len() <= 255 && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0']),
+                "{name}"
+            );
+        }
+        assert_eq!(file_name("cuda:0"), "device-cuda%3a0.lock");
+        assert_ne!(file_name(&format!("{long}a")), file_name(&format!("{long}b")));
+    }
+
+    #[tokio::test]
+    async fn a_second_lock_waits_is_told_who_holds_the_first_and_gets_it_after() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = lock(folder.path(), "cuda:0").await;
+        drop(lock(folder.path(), "cuda:1").await);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let waiter = {
+            let (told, path) = (told.clone(), folder.path().to_owned());
+            tokio::spawn(async move {
+                let on_wait = |holder| told.lock().unwrap().push(holder);
+                DeviceLock::acquire(&path, "cuda:0", &CancellationToken::new(), on_wait).await
+            })
+        };
+        while told.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert!(!waiter.is_finished());
+        let holder = told.lock().unwrap()[0].unwrap();
+        assert_eq!(holder.pid, std::process::id());
+        assert!(holder.held_seconds() < 60);
+        drop(first);
+        let second = waiter.await.unwrap().unwrap();
+        assert_eq!(super::holder(folder.path(), "cuda:0").unwrap().pid, std::process::id());
+        drop(second);
+        assert_eq!(super::holder(folder.path(), "cuda:0"), None);
+        assert_eq!(told.lock().unwrap().iter().flatten().count(), 1, "the same holder is told once");
+    }
+
+    #[tokio::test]
+    async fn waiting_ends_when_cancelled() {
+        let folder = tempfile::tempdir().unwrap();
+        let _first = lock(folder.path(), "cuda:0").await;
+        let cancel = CancellationToken::new();
+        let stop = cancel.clone();
+        let result = DeviceLock::acquire(folder.path(), "cuda:0", &cancel, move |_| stop.cancel()).await;
+        assert!(matches!(result, Err(LockError::Cancelled { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_can_not_be_made_is_an_error_that_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("locks"), "a file is in the way").unwrap();
+        let cancel = CancellationToken::new();
+        let error = DeviceLock::acquire(folder.path(), "cuda:0", &cancel, |_| {}).await.unwrap_err();
+        assert!(matches!(error, LockError::Unavailable { .. }));
+        assert!(error.to_string().contains("STITCHCUDA_RUNTIME_DIR"), "{error}");
+    }
+
+    const CHILD_FOLDER: &str = "STITCH_TEST_LOCK_FOLDER";
+
+    /// Not a test by itself: what the child process of the next test runs.
+    #[tokio::test]
+    async fn child_that_holds_a_lock() {
+        let Some(folder) = std::env::var_os(CHILD_FOLDER) else { return };
+        let _lock = lock(Path::new(&folder), "cuda:0").await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+
+    fn start_holder(folder: &Path) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "locks::tests::child_that_holds_a_lock"])
+            .env(CHILD_FOLDER, folder)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_killed_process_leaves_no_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = start_holder(folder.path());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let held = loop {
+            if let Some(holder) = holder(folder.path(), "cuda:0") {
+                break holder;
+            }
+            assert!(Instant::now() < deadline, "the child never locked");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        };
+        assert_eq!(held.pid, child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let started = Instant::now();
+        let _lock = lock(folder.path(), "cuda:0").await;
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert_eq!(holder(folder.path(), "cuda:0").unwrap().pid, std::process::id());
+    }
+}
