@@ -1,0 +1,334 @@
+//! From the assembler's functions to the kernels of the source, with their block sizes and their occupancy.
+//!
+//! A function is found by its name, namespaces, parameters and template parameters, since overloads and instantiations share
+//! all else. The block size is that of a launch in the compiled file, where it is a constant; else that of
+//! `__launch_bounds__`; else the configured one. Which it was is always said.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use stitch_analysis::{Analysis, Function, FunctionKind, Language};
+use stitch_findings::{Code, Finding, Measurement, Producer, Provenance, Quantity, Span};
+
+use super::KernelResources;
+use super::matching;
+use super::workings::{ASKED, Files, Workings};
+use crate::demangle::{self, Name};
+use crate::locate::Lines;
+use crate::occupancy::{Usage, limits, theoretical_occupancy};
+use crate::ptxas::{Entry, Frame, Resources};
+
+/// Files that are read in search of a kernel's definition, and the size of one.
+const MOST_FILES: usize = 64;
+const MOST_BYTES: usize = 2 << 20;
+
+/// Where a function of the assembler is defined in the source.
+#[derive(Clone)]
+struct Definition {
+    file: usize,
+    function: Function,
+}
+
+/// The functions that the assembler speaks of, with their definitions.
+pub(super) struct Kernels<'a> {
+    workings: &'a Workings,
+    names: HashMap<String, Name>,
+    definitions: HashMap<String, Definition>,
+    launches: Vec<matching::Seen>,
+}
+
+/// How often each displayed name occurs for one architecture: names that occur again are shown with their parameters.
+type Counts = HashMap<(String, String), usize>;
+
+impl<'a> Kernels<'a> {
+    /// Looks for the definition of everything in `resources`: in the compiled file, the file asked about, and the user's headers.
+    pub(super) fn look_up(
+        workings: &'a Workings,
+        files: &mut Files<'_>,
+        resources: &Resources,
+        dependencies: &[String],
+    ) -> Self {
+        let mut names = HashMap::new();
+        for mangled in resources.entries.iter().map(|entry| &entry.mangled) {
+            names.entry(mangled.clone()).or_insert_with(|| demangle::name(mangled));
+        }
+        for mangled in resources.device_functions.iter().map(|function| &function.mangled) {
+            names.entry(mangled.clone()).or_insert_with(|| demangle::name(mangled));
+        }
+        let mut kernels = Self { workings, names, definitions: HashMap::new(), launches: Vec::new() };
+        let unit = workings.unit.display().to_string();
+        let first = files.by_name(&unit).into_iter().chain([ASKED]);
+        let mut order: Vec<usize> = first.collect();
+        let entries: Vec<&Entry> = resources.entries.iter().collect();
+        kernels.read(files, &mut order, &entries, resources, dependencies);
+        kernels
+    }
+
+    fn read(
+        &mut self,
+        files: &mut Files<'_>,
+        order: &mut Vec<usize>,
+        entries: &[&Entry],
+        resources: &Resources,
+        dependencies: &[String],
+    ) {
+        order.dedup();
+        let compiled = order.first().copied();
+        let mut dependencies = dependencies.iter();
+        let mut read = 0;
+        let mut next = std::mem::take(order).into_iter();
+        while read < MOST_FILES {
+            let index = match next.next() {
+                Some(index) => index,
+                None if self.all_found(entries, resources) => return,
+                None => match dependencies.by_ref().find_map(|name| files.by_name(name)) {
+                    Some(index) => index,
+                    None => return,
+                },
+            };
+            let text = files.get(index).text.clone();
+            let is_unit = compiled == Some(index);
+            if text.len() <= MOST_BYTES && (is_unit || self.may_define(&text)) {
+                self.read_file(index, &text, is_unit);
+                read += 1;
+            }
+        }
+    }
+
+    fn all_found(&self, entries: &[&Entry], resources: &Resources) -> bool {
+        let known = |mangled: &String| self.definitions.contains_key(mangled);
+        entries.iter().all(|entry| known(&entry.mangled))
+            && resources
+                .device_functions
+                .iter()
+                .all(|function| known(&function.mangled) || function.frame == Frame::default())
+    }
+
+    /// Whether a text has the name of something that was not found yet.
+    fn may_define(&self, text: &str) -> bool {
+        let missing = self.names.iter().filter(|(mangled, _)| !self.definitions.contains_key(*mangled));
+        missing.map(|(_, name)| name.base()).any(|base| !base.is_empty() && text.contains(base))
+    }
+
+    fn read_file(&mut self, file: usize, text: &Arc<str>, is_unit: bool) {
+        let analysis = Analysis::of(Language::Cuda, text);
+        let outline = analysis.outline();
+        for (mangled, name) in &self.names {
+            if !self.definitions.contains_key(mangled)
+                && let Some(function) = matching::definition(&outline.functions, name)
+            {
+                self.definitions.insert(mangled.clone(), Definition { file, function: function.clone() });
+            }
+        }
+        if is_unit {
+            self.launches
+                .extend(outline.launches.iter().map(|launch| matching::Seen::new(file, text, launch)));
+        }
+    }
+
+    /// The file and the name's span of what the assembler calls `mangled`.
+    pub(super) fn definition(&mut self, mangled: &str) -> Option<(usize, Span)> {
+        self.definitions.get(mangled).map(|found| (found.file, found.function.name_span))
+    }
+
+    /// One finding for each function that spills, each instantiation for itself; architectures are told in one.
+    pub(super) fn spills(&self, files: &mut Files<'_>, resources: &Resources) {
+        let kernels = resources.entries.iter().map(|entry| {
+            (
+                &entry.mangled,
+                Some(entry.architecture.as_str()),
+                entry.frame.unwrap_or_default(),
+                entry.registers,
+            )
+        });
+        let functions = resources
+            .device_functions
+            .iter()
+            .map(|function| (&function.mangled, function.architecture.as_deref(), function.frame, None));
+        let mut told: Vec<(&String, Vec<String>)> = Vec::new();
+        for (mangled, architecture, frame, registers) in kernels.chain(functions) {
+            if frame.spill_stores == 0 && frame.spill_loads == 0 {
+                continue;
+            }
+            let architecture =
+                architecture.or(self.workings.default_architecture.as_deref()).unwrap_or("this architecture");
+            let registers = registers.map_or(String::new(), |registers| format!(" at {registers} registers"));
+            let Frame { spill_stores, spill_loads, .. } = frame;
+            let part = format!(
+                "{spill_stores} bytes stored and {spill_loads} loaded a thread{registers} on {architecture}"
+            );
+            match told.iter_mut().find(|(known, _)| *known == mangled) {
+                Some((_, parts)) if !parts.contains(&part) => parts.push(part),
+                Some(_) => {}
+                None => told.push((mangled, vec![part])),
+            }
+        }
+        for (mangled, parts) in told {
+            let Some((definition, name)) = self.definitions.get(mangled).zip(self.names.get(mangled)) else {
+                continue;
+            };
+            let shown = if definition.function.kind == FunctionKind::Kernel {
+                name.display()
+            } else {
+                name.signature()
+            };
+            let message = format!("`{shown}` spills registers to local memory: {}.", parts.join("; "));
+            let advice = "Keep fewer values alive in a thread (smaller tiles, less unrolling), or allow it more registers: \
+                          fewer threads in `__launch_bounds__`, a higher `-maxrregcount`.";
+            let finding = Finding::new(Code::PTXAS_SPILL, definition.function.name_span, message)
+                .advise(advice)
+                .about(shown);
+            files.add(definition.file, finding);
+        }
+    }
+
+    /// The resources of each kernel, and the same as measurements at the kernels' names.
+    pub(super) fn measure(
+        &self,
+        files: &mut Files<'_>,
+        resources: &Resources,
+        notes: &mut Vec<String>,
+    ) -> Vec<KernelResources> {
+        let mut counts = Counts::new();
+        for entry in &resources.entries {
+            *counts.entry((self.names[&entry.mangled].display(), entry.architecture.clone())).or_default() +=
+                1;
+        }
+        let kernels = resources.entries.iter().filter_map(|entry| self.kernel(files, entry, &counts, notes));
+        let kernels: Vec<(Option<usize>, KernelResources)> = kernels.collect();
+        for (file, kernel) in &kernels {
+            if let (Some(file), Some((_, span))) = (file, &kernel.place) {
+                for measurement in measurements(kernel, *span, &self.workings.tool) {
+                    files.measure(*file, measurement);
+                }
+            }
+        }
+        kernels.into_iter().map(|(_, kernel)| kernel).collect()
+    }
+
+    fn kernel(
+        &self,
+        files: &Files<'_>,
+        entry: &Entry,
+        counts: &Counts,
+        notes: &mut Vec<String>,
+    ) -> Option<(Option<usize>, KernelResources)> {
+        let name = self.names.get(&entry.mangled)?;
+        let definition = self.definitions.get(&entry.mangled);
+        let again = counts.get(&(name.display(), entry.architecture.clone())).is_some_and(|count| *count > 1);
+        let shown = if again { name.signature() } else { name.display() };
+        let (block, block_from, dynamic_shared) = self.block(files, name, definition);
+        let frame = entry.frame.unwrap_or_default();
+        if dynamic_shared.is_none() {
+            notes.push(format!("the dynamic shared memory of `{shown}` is not known before it runs; its occupancy is without it"));
+        }
+        let shared = entry.shared.saturating_add(dynamic_shared.unwrap_or(0));
+        let barriers = entry.barriers.unwrap_or(0);
+        let usage = entry.registers.map(|registers| Usage { registers, shared, barriers, block });
+        let limits = entry.architecture.parse().ok().and_then(limits);
+        let resources = KernelResources {
+            signature: name.signature(),
+            mangled: entry.mangled.clone(),
+            architecture: entry.architecture.clone(),
+            place: definition.map(|found| (files.get(found.file).path.clone(), found.function.name_span)),
+            registers: entry.registers,
+            shared: entry.shared,
+            dynamic_shared,
+            stack: entry.cumulative_stack.unwrap_or(frame.stack),
+            spill_stores: frame.spill_stores,
+            spill_loads: frame.spill_loads,
+            barriers: entry.barriers,
+            constant: entry.constants.values().sum(),
+            block,
+            block_from,
+            occupancy: limits.zip(usage).map(|(limits, usage)| theoretical_occupancy(limits, &usage)),
+            name: shown,
+        };
+        Some((definition.map(|found| found.file), resources))
+    }
+
+    /// Threads a block, where that comes from, and the dynamic shared memory if it is known: 0 where no launch is seen and the
+    /// kernel declares none.
+    fn block(
+        &self,
+        files: &Files<'_>,
+        name: &Name,
+        definition: Option<&Definition>,
+    ) -> (u32, String, Option<u64>) {
+        let launches = matching::launches(&self.launches, name);
+        let dynamic = definition.is_some_and(|found| declares_dynamic(files, found));
+        let shared = match launches.first() {
+            Some(seen) => match &seen.launch.shared {
+                Some(expression) => expression.value.and_then(|value| u64::try_from(value[0]).ok()),
+                None => Some(0),
+            },
+            None => (!dynamic).then_some(0),
+        };
+        for matching::Seen { file, launch, .. } in launches {
+            if let Some(threads) = launch.block.as_ref().and_then(|block| block.value).and_then(threads) {
+                let (line, _) = Lines::new(&files.get(*file).text).line_of(launch.span.start);
+                return (threads, format!("launch at line {}", line + 1), shared);
+            }
+        }
+        let bounds = definition.and_then(|found| found.function.launch_bounds.as_ref());
+        match bounds.and_then(|bounds| bounds.max_threads.value).and_then(threads) {
+            Some(threads) => (threads, "launch bounds".to_owned(), shared),
+            None => (self.workings.block_size, "assumed".to_owned(), shared),
+        }
+    }
+}
+
+/// The product of a block's dimensions, if such a block can be launched.
+fn threads(dimensions: [i64; 3]) -> Option<u32> {
+    let product = dimensions.iter().try_fold(1i64, |product, dimension| product.checked_mul(*dimension))?;
+    u32::try_from(product).ok().filter(|threads| (1..=1024).contains(threads))
+}
+
+/// Whether the body of a kernel has `extern __shared__`.
+fn declares_dynamic(files: &Files<'_>, definition: &Definition) -> bool {
+    let text = &files.get(definition.file).text;
+    let body = definition.function.body.and_then(|body| text.get(body.range())).unwrap_or("");
+    body.match_indices("extern")
+        .any(|(at, _)| body[at..].chars().take(60).collect::<String>().contains("__shared__"))
+}
+
+fn measurements(kernel: &KernelResources, span: Span, tool: &str) -> Vec<Measurement> {
+    let mut rows: Vec<(Quantity, f64, Option<String>)> = Vec::new();
+    #[allow(clippy::cast_precision_loss, reason = "bytes of a kernel are far below 2^52")]
+    let bytes = |value: u64| value as f64;
+    rows.extend(kernel.registers.map(|registers| (Quantity::Registers, f64::from(registers), None)));
+    rows.push((Quantity::SharedMemory, bytes(kernel.shared), None));
+    rows.push((Quantity::Stack, bytes(kernel.stack), None));
+    rows.push((Quantity::SpillStores, bytes(kernel.spill_stores), None));
+    rows.push((Quantity::SpillLoads, bytes(kernel.spill_loads), None));
+    rows.extend(kernel.barriers.map(|barriers| (Quantity::Barriers, f64::from(barriers), None)));
+    if kernel.constant > 0 {
+        rows.push((Quantity::ConstantMemory, bytes(kernel.constant), None));
+    }
+    if let Some(occupancy) = &kernel.occupancy {
+        let dynamic = match kernel.dynamic_shared {
+            Some(0) => String::new(),
+            Some(bytes) => format!("; {bytes} bytes of dynamic shared memory"),
+            None => "; without its dynamic shared memory, which is not known".to_owned(),
+        };
+        let note =
+            format!("{}; block of {} ({}){dynamic}", occupancy.reason(), kernel.block, kernel.block_from);
+        rows.push((Quantity::TheoreticalOccupancy, occupancy.ratio(), Some(note)));
+    }
+    let provenance = Provenance {
+        producer: Producer::Ptxas,
+        tool: tool.to_owned(),
+        device: kernel.architecture.clone(),
+        runs: 1,
+    };
+    rows.into_iter()
+        .map(|(quantity, value, note)| Measurement {
+            quantity,
+            value,
+            subject: kernel.name.clone(),
+            span,
+            note,
+            provenance: provenance.clone(),
+        })
+        .collect()
+}

@@ -1,0 +1,165 @@
+//! Trouble with the tools: what keeps a compile from saying anything about the code.
+//!
+//! It is told apart from the code's own errors by its words, since nvcc reports both with the same exit status: a host
+//! compiler that is too new announces itself as an `#error` in a header of the toolkit.
+
+use std::path::PathBuf;
+
+use stitch_toolchain::compile_commands::FlagsProblem;
+use stitch_toolchain::process::ProgramError;
+
+use crate::compiler_text::{Level, Message, Origin};
+
+/// Why a compile came to nothing. Shown as a status; never as a finding.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Trouble {
+    /// The job was cancelled, by a newer save or by the client.
+    #[error("the compile was cancelled")]
+    Cancelled,
+    /// The compile took longer than it may.
+    #[error(
+        "the compile was given up after {seconds} s; raise the time limit, or compile for fewer architectures"
+    )]
+    TimedOut {
+        /// The limit.
+        seconds: u64,
+    },
+    /// nvcc could not be started.
+    #[error("could not run nvcc: {reason}")]
+    Compiler {
+        /// What the system said, and what to do.
+        reason: String,
+    },
+    /// The host compiler is missing, or this nvcc does not take it.
+    #[error(
+        "nvcc could not use the host compiler: {reason}; install one that this CUDA version supports, or name it in the configuration as the host compiler"
+    )]
+    HostCompiler {
+        /// What nvcc said.
+        reason: String,
+    },
+    /// nvcc does not know the architecture.
+    #[error("nvcc does not take the architecture: {reason}; configure one that this CUDA version supports")]
+    Architecture {
+        /// What nvcc said.
+        reason: String,
+    },
+    /// nvcc does not take the flags.
+    #[error(
+        "nvcc does not take the flags: {reason}; correct them in the configuration or in the compile database"
+    )]
+    Options {
+        /// What nvcc said.
+        reason: String,
+    },
+    /// The compile database, or a response file it names, can not be used.
+    #[error("{0}")]
+    Database(#[from] FlagsProblem),
+    /// A part of the toolkit is missing.
+    #[error(
+        "the CUDA toolkit is not complete: {reason}; install it again, or choose another in the configuration"
+    )]
+    Toolkit {
+        /// What was missing.
+        reason: String,
+    },
+    /// A file could not be read.
+    #[error("could not read {path}: {reason}; save it, and check that it may be read")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The compile failed without saying where.
+    #[error("the compile failed: {reason}")]
+    Failed {
+        /// What was said.
+        reason: String,
+    },
+    /// Our own work failed.
+    #[error("the compile could not be carried out: {reason}; this is an error of ours, please report it")]
+    Internal {
+        /// What happened.
+        reason: String,
+    },
+}
+
+impl From<ProgramError> for Trouble {
+    fn from(error: ProgramError) -> Self {
+        match error {
+            ProgramError::Cancelled { .. } => Self::Cancelled,
+            ProgramError::TimedOut { limit, .. } => Self::TimedOut { seconds: limit.as_secs() },
+            other => Self::Compiler { reason: other.to_string() },
+        }
+    }
+}
+
+/// What kind of trouble words stand for.
+type Make = fn(String) -> Trouble;
+
+/// Words of nvcc and its tools, and what they mean. The first that fits decides.
+const WORDS: &[(&str, Make)] = &[
+    ("unsupported gnu version", |reason| Trouble::HostCompiler { reason }),
+    ("unsupported clang version", |reason| Trouble::HostCompiler { reason }),
+    ("unsupported microsoft visual studio", |reason| Trouble::HostCompiler { reason }),
+    ("unsupported icc configuration", |reason| Trouble::HostCompiler { reason }),
+    ("host compiler", |reason| Trouble::HostCompiler { reason }),
+    ("cannot find compiler", |reason| Trouble::HostCompiler { reason }),
+    ("cc1plus: no such file", |reason| Trouble::HostCompiler { reason }),
+    ("error trying to exec", |reason| Trouble::HostCompiler { reason }),
+    ("unsupported gpu architecture", |reason| Trouble::Architecture { reason }),
+    ("no supported gpu", |reason| Trouble::Architecture { reason }),
+    ("is not defined for option 'gpu-", |reason| Trouble::Architecture { reason }),
+    ("is not defined for option 'arch", |reason| Trouble::Architecture { reason }),
+    ("incompatible 'compute' and 'sm'", |reason| Trouble::Architecture { reason }),
+    ("unknown option", |reason| Trouble::Options { reason }),
+    ("is not defined for option", |reason| Trouble::Options { reason }),
+    ("is not a valid argument", |reason| Trouble::Options { reason }),
+    ("incompatible redefinition for option", |reason| Trouble::Options { reason }),
+    ("unrecognized command-line option", |reason| Trouble::Options { reason }),
+    ("unrecognized command line option", |reason| Trouble::Options { reason }),
+    ("a single input file is required", |reason| Trouble::Options { reason }),
+    ("don't know what to do with", |reason| Trouble::Options { reason }),
+    ("no input files specified", |reason| Trouble::Options { reason }),
+    ("cuda_runtime.h: no such file", |reason| Trouble::Toolkit { reason }),
+    ("cuda_runtime.h\" ", |reason| Trouble::Toolkit { reason }),
+    ("crt/host_", |reason| Trouble::Toolkit { reason }),
+    ("cudafe++: not found", |reason| Trouble::Toolkit { reason }),
+    ("cicc: not found", |reason| Trouble::Toolkit { reason }),
+    ("ptxas: not found", |reason| Trouble::Toolkit { reason }),
+    ("no space left on device", |reason| Trouble::Failed { reason }),
+    ("died due to signal", |reason| Trouble::Failed { reason }),
+    ("out of memory", |reason| Trouble::Failed { reason }),
+];
+
+/// The trouble that a message stands for. `None` for a message about the code.
+///
+/// Words count where a tool speaks about itself, and in the toolkit's own headers; a person's code may say
+/// `#error unsupported clang version` too.
+pub(super) fn of(message: &Message, in_toolkit: bool) -> Option<Trouble> {
+    let about_tools = message.place.is_none() && matches!(message.origin, Origin::Driver | Origin::Host);
+    let missing_header = message.origin == Origin::Host && message.text.contains("cuda_runtime.h");
+    if message.level != Level::Error || !(about_tools || in_toolkit || missing_header) {
+        return None;
+    }
+    let lower = message.text.to_ascii_lowercase();
+    let known =
+        WORDS.iter().find(|(word, _)| lower.contains(word)).map(|(_, make)| make(message.text.clone()));
+    let driver = message.origin == Origin::Driver && message.place.is_none();
+    known.or_else(|| driver.then(|| Trouble::Failed { reason: message.text.clone() }))
+}
+
+/// What a compile is that failed and said nothing that could be read.
+pub(super) fn of_silence(text: &str) -> Trouble {
+    let last: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(3).collect();
+    let said = last.into_iter().rev().collect::<Vec<_>>().join(" / ");
+    let lower = said.to_ascii_lowercase();
+    if let Some((_, make)) = WORDS.iter().find(|(word, _)| lower.contains(word)) {
+        return make(said);
+    }
+    if said.is_empty() {
+        return Trouble::Failed { reason: "it said nothing; run the command by hand to see".to_owned() };
+    }
+    Trouble::Failed { reason: said }
+}

@@ -1,0 +1,89 @@
+//! The GPUs of this machine, by NVIDIA's driver library. The only place that calls the driver.
+//!
+//! The library is loaded when it is first asked for. Where it is missing, or panics while it loads, there are no devices: that
+//! is the usual state of a laptop, and no error.
+
+use std::sync::OnceLock;
+
+use cudarc::driver::{result, sys};
+use serde::Serialize;
+
+use crate::architecture::Architecture;
+
+/// One GPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Device {
+    /// As in `cuda:0`.
+    pub index: u32,
+    /// `NVIDIA H200`.
+    pub name: String,
+    /// Its compute capability.
+    pub architecture: Architecture,
+    /// Bytes of its memory.
+    pub memory: u64,
+    /// The newest CUDA version that the driver runs: 12 and 8 of 12.8.
+    pub driver: (u32, u32),
+}
+
+/// The GPUs of this machine, asked once for the life of the process.
+pub async fn devices() -> &'static [Device] {
+    static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
+    if let Some(known) = DEVICES.get() {
+        return known;
+    }
+    let found = tokio::task::spawn_blocking(|| std::panic::catch_unwind(ask).unwrap_or_default())
+        .await
+        .unwrap_or_default();
+    DEVICES.get_or_init(|| found)
+}
+
+/// The architecture to compile for: that of the first GPU.
+pub async fn architecture() -> Option<Architecture> {
+    devices().await.first().map(|device| device.architecture)
+}
+
+fn ask() -> Vec<Device> {
+    // SAFETY: only looks whether the library can be opened.
+    if !unsafe { sys::is_culib_present() } || result::init().is_err() {
+        return Vec::new();
+    }
+    let driver = driver_version().unwrap_or_default();
+    let count = result::device::get_count().unwrap_or(0);
+    (0..count).filter_map(|index| describe(index, driver)).collect()
+}
+
+fn driver_version() -> Option<(u32, u32)> {
+    let mut version = 0;
+    // SAFETY: the driver writes one integer to a valid place.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().ok()?;
+    let version = u32::try_from(version).ok()?;
+    Some((version / 1000, version % 1000 / 10))
+}
+
+fn describe(index: i32, driver: (u32, u32)) -> Option<Device> {
+    let device = result::device::get(index).ok()?;
+    let attribute = |which| {
+        // SAFETY: the device was given by the driver.
+        let value = unsafe { result::device::get_attribute(device, which) }.ok()?;
+        u16::try_from(value).ok()
+    };
+    let major = attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    // SAFETY: the device was given by the driver.
+    let memory = unsafe { result::device::total_mem(device) }.ok()?;
+    Some(Device {
+        index: u32::try_from(index).ok()?,
+        name: result::device::get_name(device).ok()?,
+        architecture: Architecture::new(major, minor),
+        memory: u64::try_from(memory).ok()?,
+        driver,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[tokio::test]
+    async fn asking_never_fails_and_answers_alike() {
+        assert_eq!(super::devices().await, super::devices().await);
+    }
+}

@@ -1,0 +1,103 @@
+//! What a file's own headers define: macros that stand for attributes, and constants.
+//!
+//! `#define KERNEL __global__` in a header makes kernels in a source that never says `__global__`. Only headers named in
+//! quotes are read, since those are the project's, and only so many that a keystroke never waits for a library's forest.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stitch_analysis::{Workspace, decode};
+
+/// Headers read for one file.
+const MOST_HEADERS: usize = 64;
+/// Size of one header.
+const MOST_BYTES: u64 = 1 << 20;
+/// Folders above the file in which a header, or a folder `include` with it, is looked for.
+const MOST_FOLDERS_UP: usize = 4;
+
+/// Reads the headers that `text`, the file at `path`, includes in quotes, and theirs. Reads files: for a thread that may
+/// wait. What can't be read is left out.
+pub fn workspace_of(path: &Path, text: &str) -> Workspace {
+    let mut workspace = Workspace::default();
+    for header in headers(path, text) {
+        if let Some(text) = read(&header) {
+            workspace.add(&text);
+        }
+    }
+    workspace
+}
+
+/// The headers of a file, nearest first, each once.
+pub fn headers(path: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut seen = HashSet::from([path.to_path_buf()]);
+    let mut next = 0;
+    let mut names = included(path, text);
+    loop {
+        for (from, name) in names.drain(..) {
+            if found.len() < MOST_HEADERS
+                && let Some(header) = resolve(&from, &name)
+                && seen.insert(header.clone())
+            {
+                found.push(header);
+            }
+        }
+        let Some(header) = found.get(next) else { return found };
+        if let Some(text) = read(header) {
+            names = included(header, &text);
+        }
+        next += 1;
+    }
+}
+
+/// The names in quotes after `#include`, with the folder they are relative to.
+fn included(path: &Path, text: &str) -> Vec<(PathBuf, String)> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    text.lines()
+        .filter_map(|line| {
+            let directive = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
+            let (name, _) = directive.trim_start().strip_prefix('"')?.split_once('"')?;
+            Some((folder.to_path_buf(), name.to_owned()))
+        })
+        .collect()
+}
+
+/// Where a header is: beside the file, or in one of the folders above or their `include`.
+fn resolve(folder: &Path, name: &str) -> Option<PathBuf> {
+    folder
+        .ancestors()
+        .take(MOST_FOLDERS_UP)
+        .flat_map(|up| [up.join(name), up.join("include").join(name)])
+        .find_map(|candidate| {
+            let header = candidate.canonicalize().ok()?;
+            header.is_file().then_some(header)
+        })
+}
+
+fn read(path: &Path) -> Option<String> {
+    if fs::metadata(path).ok()?.len() > MOST_BYTES {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    decode(&bytes).map(|decoded| decoded.text.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_headers_are_read_once_and_those_in_angle_brackets_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("src/kernels")).unwrap();
+        fs::create_dir_all(root.join("include")).unwrap();
+        fs::write(root.join("include/one.h"), "#include \"two.h\"\n#define KERNEL __global__\n").unwrap();
+        fs::write(root.join("include/two.h"), "#pragma once\n  # include \"one.h\"\n").unwrap();
+        let text = "#include <one.h>\n#include \"one.h\"\n#include \"missing.h\"\nKERNEL void k() {}\n";
+        let path = root.join("src/kernels/k.cu");
+        assert_eq!(headers(&path, text), [root.join("include/one.h"), root.join("include/two.h")]);
+        assert_eq!(headers(&path, "#include <one.h>\n"), Vec::<PathBuf>::new());
+    }
+}

@@ -1,0 +1,17 @@
+//! Judges code by evidence: compiles it, and says what the compiler knows of each kernel.
+//!
+//! Architecture invariant: calls of the CUDA driver live only here, in [`device`]. Architecture invariant: what goes wrong with tools
+//! is a [`compile::Trouble`], never a finding.
+
+pub mod architecture;
+pub mod clang;
+pub mod compile;
+pub mod compiler_text;
+pub mod demangle;
+pub mod device;
+pub mod includes;
+pub mod locate;
+pub mod occupancy;
+pub mod paths;
+pub mod ptxas;
+pub mod units;

@@ -1,0 +1,78 @@
+//! Paths as compilers print them, compared and resolved.
+//!
+//! One log names the same file as `C:\a\k.cu`, `c:/a/k.cu` and `k.cu`, and headers as `…/bin/../include/x.h`.
+
+use std::path::{Component, Path, PathBuf};
+
+/// `file`, as a compiler that ran in `directory` names it, as an absolute path without `.` and `..`; links are followed where
+/// the file exists.
+pub fn resolve(file: &str, directory: &Path) -> PathBuf {
+    let joined = directory.join(file);
+    std::fs::canonicalize(&joined).unwrap_or_else(|_| without_dots(&joined))
+}
+
+/// `path` absolute and with links followed where it exists.
+pub fn canonical(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    std::fs::canonicalize(&whole).unwrap_or_else(|_| without_dots(&whole))
+}
+
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Whether `file`, as printed, is `path`. Paths of Windows, known by their drive, are compared without regard to letter case
+/// and to which way slashes lean.
+pub fn is_same(file: &str, path: &Path) -> bool {
+    let other = path.to_string_lossy();
+    if !(has_drive(file) && has_drive(&other)) {
+        return Path::new(file) == path;
+    }
+    let fold = |text: &str| text.replace('\\', "/").to_lowercase();
+    fold(file) == fold(&other)
+}
+
+/// Whether a path begins as `C:\` or `C:/`.
+pub fn has_drive(text: &str) -> bool {
+    matches!(text.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiler_text::parse;
+
+    #[test]
+    fn windows_paths_are_the_same_in_any_case() {
+        let compiled = Path::new(r"C:\Users\dev\my kernels (old)\saxpy.cu");
+        let mut lines = Vec::new();
+        for log in [
+            include_bytes!("../tests/fixtures/text/windows.log").as_slice(),
+            include_bytes!("../tests/fixtures/text/windows_host.log"),
+        ] {
+            for message in parse(log) {
+                let place = message.place.unwrap();
+                assert!(is_same(&place.file, compiled), "{}", place.file);
+                lines.push(place.line);
+            }
+        }
+        assert_eq!(lines, [14, 9, 31, 33]);
+        assert!(!is_same("/a/K.cu", Path::new("/a/k.cu")));
+    }
+
+    #[test]
+    fn dots_go_even_where_nothing_exists() {
+        assert_eq!(resolve("../no/./x.h", Path::new("/nowhere/bin")), Path::new("/nowhere/no/x.h"));
+        assert_eq!(resolve("/nowhere/a/../b", Path::new("/x")), Path::new("/nowhere/b"));
+    }
+}
