@@ -1,0 +1,90 @@
+//! Code actions: what a finding means, and compiling now. Pure and fast; what an action does is a command.
+
+use serde_json::{Value, json};
+use stitch_findings::Code;
+use tower_lsp::ls_types::{
+    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, Command, Diagnostic, NumberOrString,
+    Range,
+};
+
+use crate::capabilities::ClientFeatures;
+use crate::from_proto;
+use crate::handlers::commands;
+use crate::to_proto::SOURCE;
+use crate::view::View;
+
+/// The actions for a range.
+pub fn actions(
+    view: &View,
+    range: Range,
+    context: &CodeActionContext,
+    client: &ClientFeatures,
+) -> Vec<CodeActionOrCommand> {
+    let mut actions = Vec::new();
+    if wants(context, &CodeActionKind::QUICKFIX) {
+        let wanted = from_proto::request_span(range, &view.document.text, view.encoding);
+        let mut codes: Vec<Code> = view
+            .findings
+            .iter()
+            .filter(|placed| placed.span.start <= wanted.end && wanted.start <= placed.span.end)
+            .map(|placed| placed.item.code)
+            .collect();
+        codes.sort();
+        codes.dedup();
+        for code in codes {
+            let command = command(format!("Explain {code}"), commands::EXPLAIN, json!(code.as_str()));
+            let diagnostics: Vec<_> =
+                context.diagnostics.iter().filter(|given| is_about(given, code)).cloned().collect();
+            actions.push(action(command, CodeActionKind::QUICKFIX, diagnostics, client));
+        }
+    }
+    // Only where it is asked for by kind: an action that is always there would light a lamp on every line.
+    let asked = context
+        .only
+        .as_ref()
+        .is_some_and(|kinds| kinds.iter().any(|kind| covers(kind, &CodeActionKind::SOURCE)));
+    if asked && view.document.path.is_some() {
+        let title = "Compile this file and show its resources".to_owned();
+        let command = command(title, commands::RECOMPILE, json!(&*view.document.uri));
+        actions.push(action(command, CodeActionKind::SOURCE, Vec::new(), client));
+    }
+    actions
+}
+
+fn command(title: String, command: &str, argument: Value) -> Command {
+    Command { title, command: command.to_owned(), arguments: Some(vec![argument]) }
+}
+
+fn action(
+    command: Command,
+    kind: CodeActionKind,
+    diagnostics: Vec<Diagnostic>,
+    client: &ClientFeatures,
+) -> CodeActionOrCommand {
+    if !client.code_action_literals {
+        return CodeActionOrCommand::Command(command);
+    }
+    CodeActionOrCommand::CodeAction(CodeAction {
+        title: command.title.clone(),
+        kind: Some(kind),
+        diagnostics: (!diagnostics.is_empty()).then_some(diagnostics),
+        command: Some(command),
+        ..CodeAction::default()
+    })
+}
+
+/// Another server's diagnostics on the same line are none of ours.
+fn is_about(diagnostic: &Diagnostic, code: Code) -> bool {
+    let same_code = matches!(&diagnostic.code, Some(NumberOrString::String(given)) if given == code.as_str());
+    same_code && diagnostic.source.as_deref() == Some(SOURCE)
+}
+
+fn wants(context: &CodeActionContext, kind: &CodeActionKind) -> bool {
+    context.only.as_ref().is_none_or(|kinds| kinds.iter().any(|asked| covers(asked, kind)))
+}
+
+/// Kinds are a hierarchy: `source` asks for `source.x` too, and the empty kind for all.
+fn covers(asked: &CodeActionKind, kind: &CodeActionKind) -> bool {
+    let (asked, kind) = (asked.as_str(), kind.as_str());
+    asked.is_empty() || kind == asked || kind.strip_prefix(asked).is_some_and(|rest| rest.starts_with('.'))
+}

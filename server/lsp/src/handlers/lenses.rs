@@ -1,0 +1,35 @@
+//! Code lenses: above each kernel what it needs, in a few words, and a way to more.
+
+use serde_json::json;
+use stitch_findings::AnchorState;
+use tower_lsp::ls_types::{CodeLens, Command};
+
+use crate::handlers::commands;
+use crate::resources::Resources;
+use crate::view::View;
+
+/// The lenses of a document.
+pub fn lenses(view: &View) -> Vec<CodeLens> {
+    let all = Resources::of(view);
+    view.kernels()
+        .map(|kernel| {
+            let span = view.place(kernel.name_span);
+            let known = all.iter().filter(|known| known.span == span && known.state != AnchorState::Stale);
+            let summary = known.map(Resources::summary).find(|summary| !summary.is_empty());
+            let launches = match view.launches_of(&kernel.name).count() {
+                0 => "not launched here".to_owned(),
+                1 => "1 launch".to_owned(),
+                count => format!("{count} launches"),
+            };
+            CodeLens {
+                range: view.range_here(span),
+                command: Some(Command {
+                    title: summary.map_or(launches.clone(), |summary| format!("{summary} · {launches}")),
+                    command: commands::SHOW_KERNEL.to_owned(),
+                    arguments: Some(vec![json!({"uri": &*view.document.uri, "kernel": kernel.name})]),
+                }),
+                data: None,
+            }
+        })
+        .collect()
+}

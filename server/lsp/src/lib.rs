@@ -1,0 +1,136 @@
+//! The language server: the only room that knows the Language Server Protocol.
+//!
+//! ```text
+//! stdin -> frames -> message -> transport -> ingress -> tower-lsp's router -> server -> handlers
+//!                                              |                                          ^
+//!                                         documents -> analysis -> store -> publisher    view
+//!                                              ^                      |
+//!                                         compile (on save) ----------+
+//! ```
+//!
+//! **Invariants.** Texts change in the order of the wire, in one place (`ingress`). One task publishes (`publisher`). A handler is
+//! convert in, call, convert out, and waits for nothing longer than an analysis. No panic leaves a handler (`guard`). The
+//! process ends within two seconds of its client (`watchdog`).
+
+mod analysis;
+mod capabilities;
+mod closed;
+mod compile;
+mod configuration;
+mod documents;
+mod frames;
+mod from_proto;
+mod guard;
+mod handlers;
+mod headers;
+mod ingress;
+mod live;
+mod message;
+mod notices;
+mod outbox;
+mod progress;
+mod publisher;
+mod resources;
+mod server;
+mod session;
+mod status;
+#[cfg(test)]
+mod tests;
+mod to_proto;
+mod toolkit;
+mod transport;
+mod typecheck;
+mod uri;
+mod view;
+mod watchdog;
+mod watched;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stitch_session::config::Surroundings;
+use stitch_toolchain::environment::Environment;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tower_lsp::LspService;
+
+use crate::ingress::Ingress;
+use crate::server::Server;
+use crate::session::Session;
+use crate::watchdog::Watchdog;
+
+/// How the server runs.
+#[derive(Clone)]
+pub struct Options {
+    /// Whether the process is only this server, on its own standard streams: it is then ended when the client is gone, even if
+    /// parts of it are stuck.
+    pub owns_process: bool,
+    /// What the settings depend on besides the client.
+    pub surroundings: Surroundings,
+    /// The environment in which tools are looked for.
+    pub environment: Environment,
+}
+
+impl Options {
+    /// For a server that is all its process does, started with these settings as flags.
+    pub fn of_this_process(flags: Vec<(String, String)>) -> Self {
+        Self {
+            owns_process: true,
+            surroundings: Surroundings::of_this_process(flags),
+            environment: Environment::of_this_process(),
+        }
+    }
+}
+
+/// How long jobs are waited for at the end. With the last answers it stays under the two seconds that are promised.
+const LAST_JOBS: Duration = Duration::from_millis(700);
+
+/// Serves one client until it is gone, and returns the exit status that LSP 3.17 asks for: 0 after `shutdown`, else 1.
+///
+/// # Errors
+/// The system gives no more threads.
+pub async fn serve(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    options: Options,
+) -> io::Result<u8> {
+    let gone = CancellationToken::new();
+    let watchdog = Watchdog::default();
+    watchdog.set_status(1);
+    if options.owns_process {
+        watchdog.guard_process(gone.clone())?;
+    }
+    let (notices, said) = notices::channel();
+    let session = Arc::new(Session::new(notices, &gone, options));
+    let (service, socket) = service(&session, &watchdog);
+    let client = service.inner().client.clone();
+    session.set_client(client.clone());
+    analysis::start(&session)?;
+    let ready = session.clone();
+    let ready = async move { ready.ready.notified().await };
+    let beside = [
+        tokio::spawn(publisher::run(session.clone(), client.clone())),
+        tokio::spawn(progress::run(session.clone(), client.clone(), session.jobs.listen())),
+        tokio::spawn(notices::run(said, client, ready)),
+        tokio::spawn(watchdog.clone().run(gone.clone())),
+    ];
+    let end = transport::run(input, output, Ingress::new(service, session.clone()), socket, &gone).await;
+    tracing::debug!("the connection ended: {end:?}");
+    let status = u8::from(!session.phase.is_shut_down());
+    gone.cancel();
+    session.queue.stop();
+    // What does not end in time is killed by its supervisor once this process is gone.
+    let _ = tokio::time::timeout(LAST_JOBS, session.jobs.shutdown()).await;
+    beside.iter().for_each(tokio::task::JoinHandle::abort);
+    Ok(status)
+}
+
+fn service(session: &Arc<Session>, watchdog: &Watchdog) -> (LspService<Server>, tower_lsp::ClientSocket) {
+    let (session, watchdog) = (session.clone(), watchdog.clone());
+    let builder = LspService::build(|client| Server { session, client, watchdog })
+        .custom_method("window/workDoneProgress/cancel", Server::cancel_progress);
+    #[cfg(test)]
+    let builder = tests::hooks::add(builder);
+    builder.finish()
+}

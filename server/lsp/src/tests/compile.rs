@@ -1,0 +1,241 @@
+//! Compiling on save, with a compiler that says what its source tells it to.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use stitch_session::config::Surroundings;
+use stitch_toolchain::environment::Environment;
+use tempfile::TempDir;
+
+use super::client::{TestServer, at};
+use crate::Options;
+
+/// Says each line behind `//SAY ` of the source, `@` being its path, and fails if there is any.
+const NVCC: &str = r#"#!/bin/sh
+case "$*" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac
+for a in "$@"; do case "$a" in *.cu) file="$a";; esac; done
+if grep -q '//SAY ' "$file"; then
+  sed -n 's|.*//SAY ||p' "$file" | sed "s|@|$file|" >&2
+  exit 2
+fi
+exit 0
+"#;
+
+struct Project {
+    folder: TempDir,
+}
+
+impl Project {
+    fn new(nvcc: &str) -> Self {
+        let project = Self { folder: tempfile::tempdir().unwrap() };
+        project.write("toolkit/bin/nvcc", nvcc);
+        project.write("toolkit/include/cuda_runtime.h", "#pragma once\n");
+        project.write("toolkit/include/cuda_runtime_api.h", "#define CUDART_VERSION 13000\n");
+        project.write("toolkit/include/cuda.h", "#define CUDA_VERSION 13000\n");
+        project
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    fn uri(&self, name: &str) -> String {
+        format!("file://{}", self.path(name).display())
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn options(&self) -> Options {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let home = |of: &Path| of.display().to_string();
+        let environment = Environment::from_variables([
+            ("PATH", path),
+            ("CUDA_HOME", home(&self.path("toolkit"))),
+            ("HOME", home(&self.path(""))),
+        ]);
+        let flags =
+            vec![("cache.sizeLimitMegabytes".into(), "0".into()), ("clang.enable".into(), "off".into())];
+        Options {
+            owns_process: false,
+            surroundings: Surroundings { flags, ..Surroundings::default() },
+            environment,
+        }
+    }
+}
+
+fn codes(published: &Value) -> Vec<&str> {
+    let found = published["diagnostics"].as_array().unwrap().iter();
+    let mut codes: Vec<_> = found.map(|found| found["code"].as_str().unwrap()).collect();
+    codes.retain(|code| code.starts_with("nvcc"));
+    codes
+}
+
+/// The next diagnostics with as many of the compiler's as asked for.
+async fn compiled(server: &mut TestServer, count: usize) -> Value {
+    loop {
+        let published = server.published().await;
+        if codes(&published).len() == count {
+            return published;
+        }
+    }
+}
+
+async fn start(project: &Project, capabilities: Value) -> TestServer {
+    let mut server = TestServer::with(project.options());
+    let params = json!({"capabilities": capabilities, "rootUri": project.uri("")});
+    server.request("initialize", params).await.unwrap();
+    server.notify("initialized", json!({})).await;
+    server
+}
+
+async fn save(server: &mut TestServer, uri: &str) {
+    server.notify("textDocument/didSave", json!({"textDocument": {"uri": uri}})).await;
+}
+
+const LATE: &[&str] = &[
+    "textDocument/publishDiagnostics",
+    "stitchcuda/status",
+    "window/logMessage",
+    "window/showMessage",
+    "$/progress",
+];
+
+#[tokio::test]
+async fn errors_come_on_open_go_stale_with_an_edit_and_go_on_save() {
+    let project = Project::new(NVCC);
+    let bad =
+        "__global__ void k(float* a) {\n  a[0] = x;\n}\n//SAY @(2): error: identifier \"x\" is undefined\n";
+    project.write("k.cu", bad);
+    let uri = project.uri("k.cu");
+    let mut server = start(&project, json!({})).await;
+    server.open(&uri, "cuda-cpp", 1, bad).await;
+    let published = compiled(&mut server, 1).await;
+    let error = &published["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|found| found["code"] == "nvcc/error")
+        .unwrap();
+    assert_eq!((&error["range"]["start"]["line"], &error["severity"]), (&json!(1), &json!(1)), "{error}");
+    // The function changed: what was said of it is old.
+    server.change(&uri, 2, &[json!([[1, 2], [1, 2], "/**/"])]).await;
+    let published = server.diagnostics(2).await;
+    let error =
+        published["diagnostics"].as_array().unwrap().iter().find(|found| found["code"] == "nvcc/error");
+    if let Some(error) = error {
+        assert_eq!(error["severity"], 4, "{error}");
+        assert!(error["message"].as_str().unwrap().contains("before your last edit"), "{error}");
+    }
+    let good = "__global__ void k(float* a) {\n  a[0] = 1;\n}\n";
+    server.change(&uri, 3, &[json!(good)]).await;
+    project.write("k.cu", good);
+    save(&mut server, &uri).await;
+    let published = compiled(&mut server, 0).await;
+    assert_eq!(codes(&published), [""; 0]);
+    server.finish_ignoring(LATE).await;
+}
+
+#[tokio::test]
+async fn an_error_in_a_header_is_shown_there_and_goes_with_its_cause() {
+    let project = Project::new(NVCC);
+    let header = project.path("h.cuh");
+    let bad =
+        format!("#include \"h.cuh\"\n//SAY {}(1): error: identifier \"y\" is undefined\n", header.display());
+    project.write("h.cuh", "__device__ int f() { return y; }\n");
+    project.write("k.cu", &bad);
+    let uri = project.uri("k.cu");
+    let mut server = start(&project, json!({})).await;
+    server.open(&uri, "cuda-cpp", 1, &bad).await;
+    let published = compiled(&mut server, 1).await;
+    assert_eq!(published["uri"], project.uri("h.cuh"), "of a file that is not open");
+    let good = "#include \"h.cuh\"\n";
+    server.change(&uri, 2, &[json!(good)]).await;
+    project.write("k.cu", good);
+    save(&mut server, &uri).await;
+    loop {
+        let published = server.published().await;
+        if published["uri"] == project.uri("h.cuh") {
+            assert_eq!(published["diagnostics"], json!([]));
+            break;
+        }
+    }
+    server.finish_ignoring(LATE).await;
+}
+
+#[tokio::test]
+async fn trouble_with_the_tools_is_a_status_said_once() {
+    let project = Project::new(NVCC);
+    fs::remove_dir_all(project.path("toolkit")).unwrap();
+    project.write("k.cu", "int x;\n");
+    let uri = project.uri("k.cu");
+    let mut server = start(&project, json!({})).await;
+    server.open(&uri, "cuda-cpp", 1, "int x;\n").await;
+    let status = server.find(|message| message["params"]["health"] == "warning").await;
+    assert_eq!(status["method"], "stitchcuda/status");
+    assert!(status["params"]["message"].as_str().unwrap().contains("CUDA"), "{status}");
+    let said = server.find(|message| message["method"] == "window/showMessage").await;
+    assert_eq!(said["params"]["type"], 2);
+    save(&mut server, &uri).await;
+    server.find(|message| message["params"]["busy"] == true).await;
+    server.find(|message| message["params"]["busy"] == false).await;
+    assert_eq!(server.diagnostics(1).await["diagnostics"], json!([]), "never a squiggle");
+    // Said a second time, the message would be left unread.
+    server
+        .finish_ignoring(&["stitchcuda/status", "window/logMessage", "textDocument/publishDiagnostics"])
+        .await;
+}
+
+#[tokio::test]
+async fn a_compile_is_shown_as_progress_and_can_be_cancelled() {
+    let endless = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac\nsleep 600\n";
+    let project = Project::new(endless);
+    project.write("k.cu", "int x;\n");
+    let uri = project.uri("k.cu");
+    let mut server = start(&project, json!({"window": {"workDoneProgress": true}})).await;
+    server.open(&uri, "cuda-cpp", 1, "int x;\n").await;
+    let create = server.find(|message| message["method"] == "window/workDoneProgress/create").await;
+    server.send(&json!({"jsonrpc": "2.0", "id": create["id"], "result": null})).await;
+    let token = &create["params"]["token"];
+    let begin = server.find(|message| message["params"]["value"]["kind"] == "begin").await;
+    assert_eq!(begin["params"]["token"], *token);
+    assert_eq!(begin["params"]["value"]["title"], "Compile k.cu");
+    assert_eq!(begin["params"]["value"]["cancellable"], true);
+    // Nothing waits for it.
+    assert_eq!(server.request("textDocument/hover", at(&uri, 0, 0)).await, Ok(Value::Null));
+    let jobs =
+        server.request("workspace/executeCommand", json!({"command": "stitchcuda.jobs"})).await.unwrap();
+    assert_eq!(jobs[0]["title"], "Compile k.cu");
+    server.notify("window/workDoneProgress/cancel", json!({"token": "another's"})).await;
+    server.notify("window/workDoneProgress/cancel", json!({"token": token})).await;
+    let end = server.find(|message| message["params"]["value"]["kind"] == "end").await;
+    assert_eq!(end["params"]["value"]["message"], "cancelled");
+    server.finish_ignoring(LATE).await;
+}
+
+#[tokio::test]
+async fn nothing_is_run_in_a_workspace_that_is_not_trusted() {
+    let project = Project::new("#!/bin/sh\ntouch \"$(dirname \"$0\")/ran\"\n");
+    project.write("k.cu", "int x;\n");
+    let uri = project.uri("k.cu");
+    let mut server = TestServer::with(project.options());
+    let options = json!({"workspaceTrusted": false});
+    let params = json!({"capabilities": {}, "rootUri": project.uri(""), "initializationOptions": options});
+    server.request("initialize", params).await.unwrap();
+    server.notify("initialized", json!({})).await;
+    server.open(&uri, "cuda-cpp", 1, "int x;\n").await;
+    save(&mut server, &uri).await;
+    let recompile = json!({"command": "stitchcuda.recompile", "arguments": [uri]});
+    assert_eq!(server.refusal("workspace/executeCommand", recompile).await, -32602);
+    server.diagnostics(1).await;
+    assert!(!project.path("toolkit/bin/ran").exists());
+    server.finish().await;
+}

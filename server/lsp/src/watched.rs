@@ -1,0 +1,60 @@
+//! Files that change behind the editor's back: settings, compile commands, headers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use stitch_session::config::FILE_NAME;
+use tower_lsp::Client;
+use tower_lsp::ls_types::Registration;
+
+use crate::capabilities::ClientFeatures;
+use crate::configuration;
+use crate::guard;
+use crate::session::Session;
+
+/// The files that matter. Compile commands are read with each compile, so nothing is kept that a change would make wrong.
+const HEADERS: [&str; 5] = ["cuh", "h", "hpp", "inl", "inc"];
+
+/// Asks to be told of changes, where the client can be asked.
+pub async fn register(client: Client, features: ClientFeatures) {
+    let mut registrations = Vec::new();
+    if features.watched_files {
+        let patterns = [format!("**/{FILE_NAME}"), format!("**/*.{{{}}}", HEADERS.join(","))];
+        let watchers: Vec<_> = patterns.iter().map(|pattern| json!({"globPattern": pattern})).collect();
+        registrations.push(Registration {
+            id: "stitchcuda/files".into(),
+            method: "workspace/didChangeWatchedFiles".into(),
+            register_options: Some(json!({"watchers": watchers})),
+        });
+    }
+    if features.configuration_registration {
+        registrations.push(Registration {
+            id: "stitchcuda/configuration".into(),
+            method: "workspace/didChangeConfiguration".into(),
+            register_options: Some(json!({"section": "stitchcuda"})),
+        });
+    }
+    if !registrations.is_empty() {
+        guard::answer(client.register_capability(registrations)).await;
+    }
+}
+
+/// These files changed, came or went.
+pub fn changed<'a>(session: &Arc<Session>, paths: impl Iterator<Item = &'a Path>) {
+    let (mut settings, mut headers) = (false, false);
+    for path in paths {
+        settings |= path.file_name().is_some_and(|name| name == FILE_NAME);
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        headers |= HEADERS.contains(&extension);
+    }
+    if settings {
+        session.configuration.reload();
+        configuration::changed(session);
+    }
+    if headers {
+        session.headers.changed_on_disk();
+        let open: Vec<_> = session.documents().all().map(|document| document.key.clone()).collect();
+        open.into_iter().for_each(|key| session.queue.push(key));
+    }
+}
