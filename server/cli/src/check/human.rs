@@ -1,0 +1,103 @@
+//! The report for a person: each finding with its lines, then what each kernel costs, then the sum.
+
+use std::io::{self, Write};
+
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use stitch_analysis::Text;
+use stitch_findings::{ReadText, Severity, Span};
+
+use super::report::{FindingReport, Report, Summary};
+use super::table;
+
+/// Lines shown before and after the finding's own.
+const CONTEXT: u32 = 1;
+
+/// Prints `report`.
+///
+/// # Errors
+/// Writing to `out`.
+pub fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    // Colours are taken out again by the stream where they do not belong (no terminal, NO_COLOR).
+    let renderer = Renderer::styled();
+    for file in &report.files {
+        let path = file.path.display().to_string();
+        for finding in &file.findings {
+            print_finding(&renderer, &path, &file.text, finding, out)?;
+        }
+    }
+    for file in report.files.iter().filter(|file| !file.kernels.is_empty()) {
+        table::print(file, out)?;
+    }
+    writeln!(out, "{}", conclusion(report))
+}
+
+fn print_finding(
+    renderer: &Renderer,
+    path: &str,
+    text: &Text,
+    finding: &FindingReport,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let level = level(finding.severity);
+    let window = window(finding, text);
+    let source = text.read(window).unwrap_or_default();
+    let span = finding.range.bytes;
+    let label = finding.subject.as_ref().map(|name| format!("in `{name}`"));
+    let first_line = finding.range.start_line.saturating_sub(CONTEXT).max(1) as usize;
+    let snippet = Snippet::source(source).line_start(first_line).path(path).annotation(
+        AnnotationKind::Primary.span(span.start - window.start..span.end - window.start).label(label),
+    );
+    let mut group = level.primary_title(&finding.message).id(finding.code.as_str()).element(snippet);
+    for related in &finding.related {
+        let place = related.path.as_ref().map_or(path.to_owned(), |path| path.display().to_string());
+        group = group
+            .element(Level::NOTE.message(&related.message))
+            .element(Origin::path(place).line(related.line as usize).char_column(related.column as usize));
+    }
+    if let Some(advice) = &finding.advice {
+        group = group.element(Level::HELP.message(advice));
+    }
+    writeln!(out, "{}\n", renderer.render(&[group]))
+}
+
+/// The bytes of the lines to quote.
+fn window(finding: &FindingReport, text: &Text) -> Span {
+    let line = |number: u32| text.line_span(number as usize);
+    let first = (finding.range.start_line - 1).saturating_sub(CONTEXT);
+    let last = (finding.range.end_line - 1).saturating_add(CONTEXT);
+    Span::new(line(first).start, line(last).end)
+}
+
+fn level(severity: Severity) -> Level<'static> {
+    match severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Information => Level::INFO,
+        Severity::Hint => Level::NOTE.with_name("hint"),
+    }
+}
+
+/// The last line: how much was found in how many files.
+fn conclusion(report: &Report) -> String {
+    let files = count(report.files.len(), "file", "files");
+    let Summary { errors, warnings, information, hints } = report.summary;
+    let parts: Vec<String> = [
+        (errors, "error", "errors"),
+        (warnings, "warning", "warnings"),
+        (information, "remark", "remarks"),
+        (hints, "hint", "hints"),
+    ]
+    .into_iter()
+    .filter(|(number, _, _)| *number > 0)
+    .map(|(number, one, many)| count(number, one, many))
+    .collect();
+    if parts.is_empty() {
+        format!("{files} checked: nothing found.")
+    } else {
+        format!("{files} checked: {}. `stitchcuda explain CODE` says more about a code.", parts.join(", "))
+    }
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

@@ -1,0 +1,159 @@
+//! What `check` found, as data: one report that every output format prints.
+//!
+//! Positions are given three ways, since each reader has its own habit: bytes for programs that hold the file, lines
+//! and columns from one for people and for SARIF. Columns count UTF-16 units, as editors and SARIF viewers do.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use stitch_analysis::{Encoding, Text};
+use stitch_findings::{Code, Finding, Place, Severity, Span};
+use stitch_verifier::compile::KernelResources;
+
+/// Everything one `check` says.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// `stitchcuda.check/1`.
+    pub schema: &'static str,
+    /// The files that were checked, and headers of theirs with findings.
+    pub files: Vec<FileReport>,
+    /// How many findings of each severity.
+    pub summary: Summary,
+    /// What was not done, and why: no compiler, files that are no UTF-8, …
+    pub notes: Vec<String>,
+}
+
+/// What was found in one file.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileReport {
+    /// The file, as it was named, or as the compiler named it.
+    pub path: PathBuf,
+    /// In the order of the text.
+    pub findings: Vec<FindingReport>,
+    /// What ptxas says of each kernel, where it was compiled.
+    pub kernels: Vec<KernelResources>,
+    /// The text, to quote from.
+    #[serde(skip)]
+    pub text: Text,
+}
+
+/// One finding with its place.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FindingReport {
+    /// `producer/slug`.
+    pub code: Code,
+    /// As configured.
+    pub severity: Severity,
+    /// What was found.
+    pub message: String,
+    /// What to do.
+    pub advice: Option<String>,
+    /// The kernel or function.
+    pub subject: Option<String>,
+    /// Where.
+    pub range: Range,
+    /// Other places that explain it.
+    pub related: Vec<RelatedReport>,
+}
+
+/// A place in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Range {
+    /// Line from one.
+    pub start_line: u32,
+    /// Column from one, in UTF-16 units.
+    pub start_column: u32,
+    /// Line from one.
+    pub end_line: u32,
+    /// Column from one, behind the last character.
+    pub end_column: u32,
+    /// The same in bytes from the start of the file.
+    pub bytes: Span,
+}
+
+/// Another place.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RelatedReport {
+    /// The file, if it is another one.
+    pub path: Option<PathBuf>,
+    /// Line from one.
+    pub line: u32,
+    /// Column from one.
+    pub column: u32,
+    /// What is there.
+    pub message: String,
+}
+
+/// Findings by severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Errors.
+    pub errors: usize,
+    /// Warnings.
+    pub warnings: usize,
+    /// Information.
+    pub information: usize,
+    /// Hints.
+    pub hints: usize,
+}
+
+impl Range {
+    /// Where `span` is in `text`.
+    pub fn of(span: Span, text: &Text) -> Self {
+        let start = text.position(span.start, Encoding::Utf16);
+        let end = text.position(span.end, Encoding::Utf16);
+        Self {
+            start_line: start.line + 1,
+            start_column: start.character + 1,
+            end_line: end.line + 1,
+            end_column: end.character + 1,
+            bytes: span,
+        }
+    }
+}
+
+impl FindingReport {
+    /// `finding` with its place in `text`, shown as `severity`.
+    pub fn new(finding: Finding, severity: Severity, text: &Text) -> Self {
+        let related = finding.related.into_iter().map(|related| {
+            let (path, line, column) = match related.place {
+                Place::Here(span) => {
+                    let range = Range::of(span, text);
+                    (None, range.start_line, range.start_column)
+                }
+                Place::File { path, line, column } => (Some(path), line + 1, column + 1),
+            };
+            RelatedReport { path, line, column, message: related.message }
+        });
+        Self {
+            code: finding.code,
+            severity,
+            message: finding.message,
+            advice: finding.advice,
+            subject: finding.subject,
+            range: Range::of(finding.span, text),
+            related: related.collect(),
+        }
+    }
+}
+
+impl Report {
+    /// A report over `files`, counted.
+    pub fn new(files: Vec<FileReport>, notes: Vec<String>) -> Self {
+        let mut summary = Summary::default();
+        for finding in files.iter().flat_map(|file| &file.findings) {
+            *match finding.severity {
+                Severity::Error => &mut summary.errors,
+                Severity::Warning => &mut summary.warnings,
+                Severity::Information => &mut summary.information,
+                Severity::Hint => &mut summary.hints,
+            } += 1;
+        }
+        Self { schema: "stitchcuda.check/1", files, summary, notes }
+    }
+}

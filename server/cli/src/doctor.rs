@@ -1,0 +1,84 @@
+//! `stitchcuda doctor`: what was found on this machine, what is missing, and how to get it.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use stitch_toolchain::discovery::Version;
+use stitch_toolchain::doctor::{self, DeviceFacts, Health, Item, Status as Condition};
+use stitch_verifier::device;
+
+use crate::format::{Format, print_json};
+use crate::settings::Surrounding;
+use crate::status::Status;
+
+/// Arguments of `doctor`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Looks at everything and prints it.
+///
+/// # Errors
+/// Writing to `out`; the system gives no threads.
+pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
+    let surrounding = Surrounding::read(Vec::new())?;
+    let search = surrounding.search(&surrounding.config_for(None));
+    let runtime = tokio::runtime::Runtime::new().context("no threads to look with")?;
+    let health = runtime.block_on(async { doctor::examine(&search, Some(&facts().await)).await });
+    match arguments.format {
+        Format::Human => print(&health, out)?,
+        Format::Json => print_json(out, &health)?,
+    }
+    Ok(if health.is_good() {
+        Status::Good
+    } else if health.items.iter().any(|item| item.status == Condition::Missing) {
+        Status::Missing
+    } else {
+        Status::Bad
+    })
+}
+
+async fn facts() -> DeviceFacts {
+    let devices = device::devices().await;
+    let word = |device: &device::Device| {
+        let gibibytes = device.memory as f64 / f64::from(1 << 30);
+        format!("{}, {}, {gibibytes:.0} GiB", device.name, device.architecture.real())
+    };
+    DeviceFacts {
+        driver: devices.first().map(|device| Version { major: device.driver.0, minor: device.driver.1 }),
+        devices: devices.iter().map(word).collect(),
+        problem: None,
+    }
+}
+
+fn print(health: &Health, out: &mut impl Write) -> io::Result<()> {
+    for item in &health.items {
+        let (mark, style) = mark(item);
+        let version = item.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
+        writeln!(out, "{style}{mark}{style:#} {}{version}: {}", item.name, item.detail)?;
+        if let Some(path) = &item.path {
+            writeln!(out, "    {}", path.display())?;
+        }
+        if item.status != Condition::Ok {
+            writeln!(out, "    What it is for: {}", item.why)?;
+        }
+        if let Some(remedy) = &item.remedy {
+            writeln!(out, "    What to do: {remedy}")?;
+        }
+    }
+    Ok(())
+}
+
+/// A mark that can be told apart without colours, and its colour.
+fn mark(item: &Item) -> (&'static str, anstyle::Style) {
+    let colour = |colour: anstyle::AnsiColor| anstyle::Style::new().bold().fg_color(Some(colour.into()));
+    match item.status {
+        Condition::Ok => ("ok      ", colour(anstyle::AnsiColor::Green)),
+        Condition::Optional => ("optional", colour(anstyle::AnsiColor::Cyan)),
+        Condition::Missing => ("missing ", colour(anstyle::AnsiColor::Red)),
+        Condition::Problem => ("problem ", colour(anstyle::AnsiColor::Yellow)),
+    }
+}

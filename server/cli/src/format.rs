@@ -1,0 +1,24 @@
+//! How results are printed: for a person, or as JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// The formats every subcommand that prints a result has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Text for a person
+    #[default]
+    Human,
+    /// One JSON object with a `schema` field
+    Json,
+}
+
+/// Prints `value` as one object, readable, with a newline.
+///
+/// # Errors
+/// Writing to `out`.
+pub fn print_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}

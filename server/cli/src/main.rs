@@ -1,0 +1,106 @@
+//! The binary `stitchcuda`: one file a subcommand.
+//!
+//! Results go to standard output; everything else (notes, progress, errors) to standard error. See [`status::Status`]
+//! for what the exit status means.
+
+mod check;
+mod demo;
+mod doctor;
+mod explain;
+mod format;
+mod lsp;
+mod settings;
+mod status;
+mod toolchain;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::status::Status;
+
+/// Shows what compilers know about GPU code, and what makes it slow, at the line.
+#[derive(Debug, Parser)]
+#[command(name = "stitchcuda", version, propagate_version = true, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check CUDA and PyTorch files: static rules, compiler errors and warnings, registers, spills, occupancy
+    Check(check::Arguments),
+    /// Check a program that StitchCUDA carries, to see what it says
+    Demo(demo::Arguments),
+    /// Say what was found on this machine, what is missing, and how to get it
+    Doctor(doctor::Arguments),
+    /// Explain a finding's code
+    Explain(explain::Arguments),
+    /// Speak the Language Server Protocol on the standard streams
+    Lsp(lsp::Arguments),
+    /// Show, install or remove CUDA toolkits
+    Toolchain(toolchain::Arguments),
+}
+
+fn main() -> ExitCode {
+    // `lsp` owns the standard streams; everything else prints through one buffer, without colours where none belong.
+    let command = Arguments::parse().command;
+    if let Command::Lsp(arguments) = &command {
+        return lsp::run(arguments);
+    }
+    log_to_stderr();
+    let mut out = BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
+    let result = run(command, &mut out).and_then(|status| {
+        out.flush()?;
+        Ok(status)
+    });
+    match result {
+        Ok(status) => status.into(),
+        Err(error) if is_broken_pipe(&error) => {
+            // Nothing more can be printed, and the buffer must not try when it is dropped.
+            std::mem::forget(out);
+            Status::ReaderGone.into()
+        }
+        Err(error) => {
+            anstream::eprintln!("error: {error:#}");
+            Status::Usage.into()
+        }
+    }
+}
+
+fn run(command: Command, out: &mut impl Write) -> anyhow::Result<Status> {
+    match command {
+        Command::Check(arguments) => check::run(&arguments, out),
+        Command::Demo(arguments) => demo::run(&arguments, out),
+        Command::Doctor(arguments) => doctor::run(&arguments, out),
+        Command::Explain(arguments) => explain::run(&arguments, out),
+        Command::Toolchain(arguments) => toolchain::run(&arguments, out),
+        Command::Lsp(arguments) => {
+            lsp::run(&arguments);
+            Ok(Status::Good)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io_kind = |cause: &(dyn std::error::Error + 'static)| {
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        io.or_else(|| cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
+    };
+    error.chain().any(|cause| io_kind(cause) == Some(io::ErrorKind::BrokenPipe))
+}
+
+/// Warnings of our own parts, for a person; `RUST_LOG` shows more.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        .init();
+}
