@@ -1,0 +1,39 @@
+//! Developer commands, run as `cargo xtask COMMAND`: one file a command.
+//!
+//! They are programs about this repository, for the people who work in it; nothing here ships.
+
+mod bench_lsp;
+mod hits;
+mod recall;
+mod test;
+mod truth;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Developer commands of StitchCUDA")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// How fast the language server is, and what it takes in memory.
+    Bench(bench_lsp::Arguments),
+    /// What the static rules find in whole repositories, with a random sample to judge.
+    Hits(hits::Arguments),
+    /// How many kernel definitions the outline finds in whole repositories.
+    Recall(recall::Arguments),
+    /// Formatting, lints and every test that needs no GPU.
+    Test(test::Arguments),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().command {
+        Command::Bench(arguments) => bench_lsp::run(&arguments),
+        Command::Hits(arguments) => hits::run(&arguments),
+        Command::Recall(arguments) => recall::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
+    }
+}

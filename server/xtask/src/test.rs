@@ -1,0 +1,97 @@
+//! `cargo xtask test`: everything that must hold before a change lands, on a machine with no GPU and no key.
+//!
+//! The compiler that the end-to-end tests use is installed by the product itself, into the build folder, so that
+//! installing is tested each time on a new machine and nothing of the user's is touched.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The CUDA release that the end-to-end tests compile with.
+const TEST_CUDA: &str = "13";
+
+/// What to leave out.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Skip formatting and lints.
+    #[arg(long)]
+    no_lints: bool,
+    /// Passed on to the test runner, for example a name to filter by.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
+
+/// Runs the steps one after the other and stops at the first that fails.
+///
+/// # Errors
+/// The first step that can't be started or that fails, by its command line.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let root = workspace_root();
+    if !arguments.no_lints {
+        step(cargo(&root).args(["fmt", "--all", "--check"]))?;
+        step(cargo(&root).args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    }
+    let target = target_directory(&root)?;
+    let cache = target.join("test-cache");
+    step(cargo(&root).args(["build", "--package", "stitchcuda"]))?;
+    let binary = target.join("debug").join(format!("stitchcuda{}", std::env::consts::EXE_SUFFIX));
+    step(
+        Command::new(&binary).args(["toolchain", "install", TEST_CUDA]).env("STITCHCUDA_CACHE_DIR", &cache),
+    )?;
+    let mut tests = cargo(&root);
+    if has_nextest(&root) {
+        tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
+    } else {
+        tests.args(["test", "--workspace", "--no-fail-fast"]);
+    }
+    step(
+        tests
+            .args(&arguments.rest)
+            .env("STITCHCUDA_TEST_BINARY", &binary)
+            .env("STITCHCUDA_TEST_CACHE", &cache),
+    )
+}
+
+fn step(command: &mut Command) -> Result<()> {
+    let line = command.get_args().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let line = format!("{} {line}", Path::new(command.get_program()).display());
+    eprintln!("\n$ {line}");
+    let status = command.status().with_context(|| format!("`{line}` could not be started"))?;
+    if !status.success() {
+        bail!("`{line}` failed: {status}");
+    }
+    Ok(())
+}
+
+/// Cargo as it runs us, so that a pinned toolchain stays the same.
+fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+fn has_nextest(root: &Path) -> bool {
+    cargo(root).args(["nextest", "--version"]).output().is_ok_and(|output| output.status.success())
+}
+
+/// The folder of the workspace's `Cargo.toml`.
+pub fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// Where cargo builds to, which the user may have moved.
+///
+/// # Errors
+/// `cargo metadata` can't be run, or says something unexpected.
+pub fn target_directory(root: &Path) -> Result<PathBuf> {
+    let output = cargo(root)
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .output()
+        .context("`cargo metadata` could not be started")?;
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).context("`cargo metadata` did not print JSON")?;
+    let target = metadata["target_directory"].as_str().context("`cargo metadata` names no target folder")?;
+    Ok(PathBuf::from(target))
+}
