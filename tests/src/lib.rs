@@ -1,0 +1,3 @@
+//! End-to-end tests: shared helpers.
+
+pub mod lsp_client;
