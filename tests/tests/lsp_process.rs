@@ -1,6 +1,7 @@
 //! The language server as a process: how it ends, and what it leaves behind.
 
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -102,6 +103,7 @@ fn a_drive_in_a_uri_comes_back_as_the_client_wrote_it() {
 }
 
 #[test]
+#[allow(clippy::zombie_processes, reason = "it is waited for with a limit, and killed")]
 fn a_closed_output_ends_the_server() {
     let mut command = command().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();

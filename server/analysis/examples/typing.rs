@@ -1,7 +1,7 @@
 //! Measures how long an edit takes: types a line, a character at a time, at several places of a CUDA file.
 //!
 //! `cargo run --release -p stitch-analysis --example typing -- FILE.cu` prints the time of the first analysis and the
-//! median, 99th percentile and maximum of an edit, in milliseconds.
+//! median, 99th percentile and maximum of an edit, in milliseconds of wall time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use stitch_analysis::{Analyzer, Language, Workspace};
 
 /// Has what breaks a text while it is typed: braces, parentheses, quotes, a comment.
-const LINE: &str =
-    "\n  for (int i = 0; i < n; ++i) { printf(\"%d (%s)\\n\", i, \"x{\"); if (c == '}') { /* why */ f<<<1, 2>>>(a[i]); } }\n";
+const LINE: &str = "\n  for (int i = 0; i < n; ++i) { printf(\"%d (%s)\\n\", i, \"x{\"); if (c == '}') { /* why */ f<<<1, 2>>>(a[i]); } }\n";
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
@@ -18,7 +17,9 @@ fn milliseconds(time: Duration) -> f64 {
 
 fn report(title: &str, times: &mut [Duration]) -> String {
     times.sort();
-    let at = |part: f64| times.get((times.len() as f64 * part) as usize).or(times.last()).copied().unwrap_or_default();
+    let at = |part: f64| {
+        times.get((times.len() as f64 * part) as usize).or(times.last()).copied().unwrap_or_default()
+    };
     format!(
         "{title}: {} edits, median {:.2} ms, p99 {:.2} ms, max {:.2} ms",
         times.len(),
@@ -61,7 +62,12 @@ fn main() -> Result<(), String> {
     };
     let (first, analysis) = update(&source);
     let analysis = analysis.map_err(|_| "the first analysis was cut off")?;
-    println!("{path}: {} bytes, {} lines, {} functions", source.len(), source.lines().count(), analysis.outline().functions.len());
+    println!(
+        "{path}: {} bytes, {} lines, {} functions",
+        source.len(),
+        source.lines().count(),
+        analysis.outline().functions.len()
+    );
     println!("first analysis: {:.2} ms", milliseconds(first));
     let mut all = Vec::new();
     for place in places(&source, &analysis.function_spans()) {

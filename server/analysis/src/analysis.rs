@@ -38,7 +38,14 @@ impl Analysis {
     }
 
     fn nothing(language: Language, source: Arc<str>, too_large: bool) -> Self {
-        Self { language, source, outline: Outline::default(), findings: Vec::new(), units: Vec::new(), too_large }
+        Self {
+            language,
+            source,
+            outline: Outline::default(),
+            findings: Vec::new(),
+            units: Vec::new(),
+            too_large,
+        }
     }
 
     /// The language it was read as.
@@ -126,13 +133,23 @@ impl Analyzer {
         Ok(analysis)
     }
 
-    fn cuda(&mut self, source: Arc<str>, workspace: &Workspace, keep_going: KeepGoing) -> Result<Analysis, CutOff> {
+    fn cuda(
+        &mut self,
+        source: Arc<str>,
+        workspace: &Workspace,
+        keep_going: KeepGoing,
+    ) -> Result<Analysis, CutOff> {
         let document = self.cuda.get_or_insert_with(Document::new);
         let (outline, findings) = document.update(&source, workspace, keep_going).ok_or(CutOff)?;
         Ok(Analysis { outline, findings, ..Analysis::nothing(Language::Cuda, source, false) })
     }
 
-    fn python(&mut self, source: Arc<str>, workspace: &Workspace, keep_going: KeepGoing) -> Result<Analysis, CutOff> {
+    fn python(
+        &mut self,
+        source: Arc<str>,
+        workspace: &Workspace,
+        keep_going: KeepGoing,
+    ) -> Result<Analysis, CutOff> {
         let reader = self.python.get_or_insert_with(Reader::new);
         let read = reader.update(&source, workspace, keep_going)?;
         let nothing = Analysis::nothing(Language::Python, source, false);

@@ -25,7 +25,8 @@ pub struct Arguments {
 /// # Errors
 /// The temporary folder can't be written, or standard output.
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
-    let folder = tempfile::tempdir().context("the demo needs a temporary folder; set TMPDIR to one that can be written")?;
+    let folder = tempfile::tempdir()
+        .context("the demo needs a temporary folder; set TMPDIR to one that can be written")?;
     let path = folder.path().join("tour.cu");
     std::fs::write(&path, TOUR).with_context(|| format!("{} could not be written", path.display()))?;
     check::run(&check::Arguments::for_demo(path, arguments.format), out)

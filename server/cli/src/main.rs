@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod format;
+mod interrupt;
 mod lsp;
 mod settings;
 mod status;
@@ -45,43 +46,40 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // `lsp` owns the standard streams; everything else prints through one buffer, without colours where none belong.
-    let command = Arguments::parse().command;
-    if let Command::Lsp(arguments) = &command {
-        return lsp::run(arguments);
-    }
-    log_to_stderr();
-    let mut out = BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
-    let result = run(command, &mut out).and_then(|status| {
-        out.flush()?;
-        Ok(status)
-    });
-    match result {
-        Ok(status) => status.into(),
-        Err(error) if is_broken_pipe(&error) => {
-            // Nothing more can be printed, and the buffer must not try when it is dropped.
-            std::mem::forget(out);
-            Status::ReaderGone.into()
-        }
-        Err(error) => {
-            anstream::eprintln!("error: {error:#}");
-            Status::Usage.into()
-        }
+    match Arguments::parse().command {
+        // The server owns the standard streams.
+        Command::Lsp(arguments) => lsp::run(&arguments),
+        Command::Check(arguments) => print_with(|out| check::run(&arguments, out)),
+        Command::Demo(arguments) => print_with(|out| demo::run(&arguments, out)),
+        Command::Doctor(arguments) => print_with(|out| doctor::run(&arguments, out)),
+        Command::Explain(arguments) => print_with(|out| explain::run(&arguments, out)),
+        Command::Toolchain(arguments) => print_with(|out| toolchain::run(&arguments, out)),
     }
 }
 
-fn run(command: Command, out: &mut impl Write) -> anyhow::Result<Status> {
-    match command {
-        Command::Check(arguments) => check::run(&arguments, out),
-        Command::Demo(arguments) => demo::run(&arguments, out),
-        Command::Doctor(arguments) => doctor::run(&arguments, out),
-        Command::Explain(arguments) => explain::run(&arguments, out),
-        Command::Toolchain(arguments) => toolchain::run(&arguments, out),
-        Command::Lsp(arguments) => {
-            lsp::run(&arguments);
-            Ok(Status::Good)
+/// Standard output through one buffer, without colours where none belong.
+type Output = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
+
+/// Runs a command that prints its result.
+fn print_with(command: impl FnOnce(&mut Output) -> anyhow::Result<Status>) -> ExitCode {
+    log_to_stderr();
+    let mut out = BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
+    let result = command(&mut out).and_then(|status| {
+        out.flush()?;
+        Ok(status)
+    });
+    let status = result.unwrap_or_else(|error| {
+        if is_broken_pipe(&error) {
+            return Status::ReaderGone;
         }
+        anstream::eprintln!("error: {error:#}");
+        Status::Usage
+    });
+    if status == Status::ReaderGone {
+        // Nothing more can be printed, and the buffer must not try when it is dropped.
+        std::mem::forget(out);
     }
+    status.into()
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

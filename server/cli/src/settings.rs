@@ -22,7 +22,8 @@ impl Surrounding {
     /// # Errors
     /// The folder that the command was started in is gone.
     pub fn read(flags: Vec<(String, String)>) -> Result<Self> {
-        let folder = std::env::current_dir().context("the folder that this was started in is gone; go to another")?;
+        let folder =
+            std::env::current_dir().context("the folder that this was started in is gone; go to another")?;
         let settings = Settings::new(Surroundings::of_this_process(flags));
         settings.set_folders(vec![Folder { path: folder.clone(), trusted: true }]);
         Ok(Self { settings, folder })

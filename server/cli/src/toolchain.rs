@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use stitch_session::CancellationToken;
-use stitch_session::jobs::{JobError, JobKind, Jobs, Request};
+use stitch_session::jobs::{JobError, JobKind, Request};
 use stitch_toolchain::discovery::{self, Discovery, Version};
 use stitch_toolchain::install::{InstallError, Installed, Installer, Kind, Progress, Release, Stage};
 
 use crate::format::{Format, print_json};
+use crate::interrupt;
 use crate::settings::{Surrounding, describe};
 use crate::status::Status;
 
@@ -100,24 +100,17 @@ fn install(installer: Installer, release: &str, format: Format, out: &mut impl W
         Ok(release) => release,
         Err(error) => return Ok(failed(&error)),
     };
-    let runtime = tokio::runtime::Runtime::new().context("no threads to install with")?;
-    let result = runtime.block_on(async {
-        let session = CancellationToken::new();
-        let jobs = Jobs::new(runtime.handle().clone(), session.clone(), 1);
-        tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                session.cancel();
-            }
-        });
+    let result = interrupt::until_done(1, |jobs, _| {
         let request = Request::new(JobKind::Install, format!("Install CUDA {release}"));
         let handle = jobs.start(request, move |context| async move {
             let bar = Bar::default();
-            let installed = installer.install(&release, &|progress| bar.show(&progress), context.cancellation()).await;
+            let installed =
+                installer.install(&release, &|progress| bar.show(&progress), context.cancellation()).await;
             bar.clear();
             Ok::<_, JobError>(installed)
         });
-        handle.wait().await
-    });
+        handle.wait()
+    })?;
     match result {
         Ok(Ok(installed)) => {
             match format {
@@ -151,7 +144,10 @@ fn remove(installer: &Installer, release: &str, format: Format, out: &mut impl W
         Ok(removed) => {
             match format {
                 Format::Json => {
-                    print_json(out, &json!({ "schema": "stitchcuda.toolchain-remove/1", "removed": removed }))?;
+                    print_json(
+                        out,
+                        &json!({ "schema": "stitchcuda.toolchain-remove/1", "removed": removed }),
+                    )?;
                 }
                 Format::Human => writeln!(out, "CUDA {version} was removed.")?,
             }
@@ -186,7 +182,7 @@ impl Bar {
             }
             let bar = ProgressBar::new(0).with_style(style(progress.stage));
             bar.enable_steady_tick(Duration::from_millis(100));
-            if bar.is_hidden() {
+            if bar.is_hidden() && progress.stage != Stage::Done {
                 anstream::eprintln!("{}…", words(progress.stage));
             }
             *shown = Some((progress.stage, bar));

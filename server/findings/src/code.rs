@@ -153,7 +153,8 @@ impl Serialize for Code {
 impl<'de> Deserialize<'de> for Code {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        Code::parse(&name).ok_or_else(|| serde::de::Error::custom(format!("no finding has the code `{name}`")))
+        Code::parse(&name)
+            .ok_or_else(|| serde::de::Error::custom(format!("no finding has the code `{name}`")))
     }
 }
 
@@ -173,7 +174,11 @@ mod tests {
     #[test]
     fn every_page_has_a_heading_an_example_and_a_source() {
         for info in CODES {
-            assert!(info.page.starts_with(&format!("# {}\n", info.code)), "{}: the heading is the code", info.code);
+            assert!(
+                info.page.starts_with(&format!("# {}\n", info.code)),
+                "{}: the heading is the code",
+                info.code
+            );
             assert!(info.page.contains("## "), "{}: the page has sections", info.code);
             assert!(info.page.contains("Source"), "{}: the page names its source", info.code);
         }

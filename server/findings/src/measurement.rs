@@ -44,9 +44,11 @@ impl Quantity {
         match self {
             Self::Registers | Self::Barriers => Unit::Count,
             Self::TheoreticalOccupancy => Unit::Ratio,
-            Self::SharedMemory | Self::Stack | Self::SpillStores | Self::SpillLoads | Self::ConstantMemory => {
-                Unit::Bytes
-            }
+            Self::SharedMemory
+            | Self::Stack
+            | Self::SpillStores
+            | Self::SpillLoads
+            | Self::ConstantMemory => Unit::Bytes,
         }
     }
 

@@ -87,11 +87,8 @@ impl Edit {
     pub fn stretch(self, span: Span) -> Span {
         self.map(span).unwrap_or_else(|| {
             let start = span.start.min(self.start);
-            let end = if span.end <= self.old_end {
-                self.new_end
-            } else {
-                span.end - self.old_end + self.new_end
-            };
+            let end =
+                if span.end <= self.old_end { self.new_end } else { span.end - self.old_end + self.new_end };
             Span::new(start, end)
         })
     }

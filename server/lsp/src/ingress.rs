@@ -19,7 +19,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Request, Response};
 
 use crate::documents::Document;
 use crate::session::Session;
-use crate::uri;
+use crate::{initialize, uri};
 
 /// The requests that have a handler.
 const REQUESTS: &[&str] = &[
@@ -178,6 +178,12 @@ where
                 // The types would refuse it; what it means is already known.
                 *uri = uri::strict(text).into();
             }
+        }
+        if method == "initialize"
+            && !self.session.phase.is_running()
+            && let Some(features) = params.as_mut().and_then(initialize::simplify)
+        {
+            self.session.set_features(features);
         }
         if method == "shutdown" {
             // It takes none; some clients send an empty object, and an editor must be able to end its server.

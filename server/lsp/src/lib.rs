@@ -24,7 +24,9 @@ mod guard;
 mod handlers;
 mod headers;
 mod ingress;
+mod initialize;
 mod live;
+mod logfile;
 mod message;
 mod notices;
 mod outbox;
@@ -112,7 +114,7 @@ pub async fn serve(
     let beside = [
         tokio::spawn(publisher::run(session.clone(), client.clone())),
         tokio::spawn(progress::run(session.clone(), client.clone(), session.jobs.listen())),
-        tokio::spawn(notices::run(said, client, ready)),
+        tokio::spawn(notices::run(session.clone(), said, client, ready)),
         tokio::spawn(watchdog.clone().run(gone.clone())),
     ];
     let end = transport::run(input, output, Ingress::new(service, session.clone()), socket, &gone).await;

@@ -1,11 +1,17 @@
 //! What is said to the person: log lines, messages, the status. One task sends them, in order, and none before `initialize`
 //! was answered. Anyone may say something from anywhere without waiting; what a client is too slow to take is dropped.
 
+use std::sync::Arc;
+
 use serde::Serialize;
+use stitch_session::config::LogLevel;
 use tokio::sync::mpsc;
 use tower_lsp::Client;
 use tower_lsp::ls_types::MessageType;
 use tower_lsp::ls_types::notification::Notification;
+
+use crate::logfile;
+use crate::session::Session;
 
 /// More than a person would read.
 const MOST_WAITING: usize = 512;
@@ -96,17 +102,40 @@ impl Notices {
     }
 }
 
-/// Sends what is to be said, once the client is ready.
-pub async fn run(mut notices: mpsc::Receiver<Notice>, client: Client, ready: impl Future<Output = ()>) {
+/// Sends what is to be said, once the client is ready. The log goes to a file instead, where one is configured.
+pub async fn run(
+    session: Arc<Session>,
+    mut notices: mpsc::Receiver<Notice>,
+    client: Client,
+    ready: impl Future<Output = ()>,
+) {
     ready.await;
     while let Some(notice) = notices.recv().await {
         match notice {
-            Notice::Log(kind, text) => client.log_message(kind, text).await,
+            Notice::Log(kind, text) => {
+                let log = session.configuration.for_path(None).log.clone();
+                if !is_wanted(log.level, kind) {
+                    continue;
+                }
+                let name = if kind == MessageType::INFO { "info" } else { "warning" };
+                let is_written = log.file.is_some_and(|path| logfile::append(&path, name, &text).is_ok());
+                if !is_written {
+                    client.log_message(kind, text).await;
+                }
+            }
             Notice::Show(kind, text) => client.show_message(kind, text).await,
             Notice::Status(status) => {
                 let status = serde_json::to_value(status).unwrap_or_default();
                 client.send_notification::<StatusChanged>(status).await;
             }
         }
+    }
+}
+
+fn is_wanted(level: LogLevel, kind: MessageType) -> bool {
+    match level {
+        LogLevel::Error => kind == MessageType::ERROR,
+        LogLevel::Warn => kind != MessageType::INFO,
+        LogLevel::Info | LogLevel::Debug | LogLevel::Trace => true,
     }
 }

@@ -53,7 +53,7 @@ pub async fn run(session: Arc<Session>, client: Client) {
             let last = published.get(&key);
             let is_known = last
                 .is_some_and(|(version, known)| *version == publish.version && *known == publish.diagnostics);
-            let says_nothing = last.is_none() && publish.diagnostics.is_empty() && publish.version.is_none();
+            let says_nothing = last.is_none() && publish.diagnostics.is_empty() && !session.is_analysed(&key);
             if is_known || says_nothing {
                 continue;
             }

@@ -15,7 +15,7 @@ use tower_lsp::ls_types::{
 };
 use tower_lsp::{Client, LanguageServer};
 
-use crate::capabilities::{self, ClientFeatures};
+use crate::capabilities;
 use crate::handlers::{actions, commands, hints, hover, lenses, symbols};
 use crate::ingress::pinned;
 use crate::session::Session;
@@ -64,10 +64,8 @@ impl Server {
 
 impl LanguageServer for Server {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
-        let capabilities = serde_json::to_value(&params.capabilities).unwrap_or_default();
-        let features = ClientFeatures::read(&capabilities);
-        let offered = capabilities::server(&features);
-        self.session.set_features(features);
+        // What the client can do was read where the message came in, from its JSON.
+        let offered = capabilities::server(&self.session.features());
         if let Some(process) = params.process_id {
             self.watchdog.watch(process);
         }

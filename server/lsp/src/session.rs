@@ -210,6 +210,11 @@ impl Session {
         view
     }
 
+    /// Whether a document is open and of a kind that is analysed.
+    pub fn is_analysed(&self, key: &Key) -> bool {
+        self.documents().get(key).is_some_and(|document| document.to_analyse().is_some())
+    }
+
     /// Everything the client should know of a document now. `None` for one that it never heard of, and before the first
     /// analysis: an empty list would say that all is well.
     pub fn publish(&self, key: &Key) -> Option<Publish> {
@@ -229,7 +234,10 @@ impl Session {
                 .filter(|_| config.diagnostics.enable)?;
             Some(to_proto::diagnostic(found, severity, target, &features))
         };
-        let diagnostics: Vec<_> = documents.store.findings(key.as_str()).iter().filter_map(shown).collect();
+        let mut diagnostics: Vec<_> =
+            documents.store.findings(key.as_str()).iter().filter_map(shown).collect();
+        // A header says the same for each file that includes it.
+        diagnostics.dedup();
         if documents.get(key).is_none() && documents.store.findings(key.as_str()).is_empty() {
             documents.closed.remove(key);
         }

@@ -259,15 +259,14 @@ async fn kernels_alone(
     outcome: &cached::Outcome,
     cancel: &CancellationToken,
 ) -> Result<Option<CompileReport>, Trouble> {
-    let lacks_torch =
-        !outcome.success && missing::header(&outcome.text).is_some_and(|header| missing::is_torch(&header));
-    if !lacks_torch || plan.unit != path {
+    if outcome.success || plan.unit != path || !missing::needs_torch(&outcome.text) {
         return Ok(None);
     }
-    let (code, flags) = (text.clone(), plan.arguments.clone());
+    let (code, flags, at) = (text.clone(), plan.arguments.clone(), path.to_owned());
     let source = blocking(move || {
         let analysis = stitch_analysis::Analysis::of(stitch_analysis::Language::Cuda, &code);
-        alone::Source::without_torch(&code, analysis.outline(), flags)
+        let source = alone::Source::without_torch(&code, analysis.outline(), flags)?;
+        Some(source.without_headers_that_need_torch(&at))
     })
     .await?;
     let note = "the headers of torch were not found, so the kernels were compiled by themselves; host code was not checked".to_owned();
@@ -305,7 +304,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 async fn saved_text(path: &Path) -> Result<Arc<str>, Trouble> {
     let unreadable = |reason: String| Trouble::Unreadable { path: path.to_owned(), reason };
     let bytes = tokio::fs::read(path).await.map_err(|error| unreadable(error.to_string()))?;
-    let decoded = stitch_analysis::decode(&bytes).ok_or_else(|| unreadable("it is UTF-16, not UTF-8".to_owned()))?;
+    let decoded =
+        stitch_analysis::decode(&bytes).ok_or_else(|| unreadable("it is UTF-16, not UTF-8".to_owned()))?;
     Ok(decoded.text.into())
 }
 

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use stitch_analysis::{Workspace, decode};
 
+use crate::units;
+
 /// Headers read for one file.
 const MOST_HEADERS: usize = 64;
 /// Size of one header.
@@ -56,8 +58,7 @@ fn included(path: &Path, text: &str) -> Vec<(PathBuf, String)> {
     let folder = path.parent().unwrap_or(Path::new(""));
     text.lines()
         .filter_map(|line| {
-            let directive = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
-            let (name, _) = directive.trim_start().strip_prefix('"')?.split_once('"')?;
+            let name = units::included_in_quotes(line)?;
             Some((folder.to_path_buf(), name.to_owned()))
         })
         .collect()
@@ -75,7 +76,8 @@ fn resolve(folder: &Path, name: &str) -> Option<PathBuf> {
         })
 }
 
-fn read(path: &Path) -> Option<String> {
+/// A header's text, unless it is too large, can't be read, or is UTF-16.
+pub(crate) fn read(path: &Path) -> Option<String> {
     if fs::metadata(path).ok()?.len() > MOST_BYTES {
         return None;
     }

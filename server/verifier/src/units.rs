@@ -91,7 +91,7 @@ fn keeps(kind: ItemKind, code: &str, bare: &str, macros: &[String]) -> Keep {
     let uses_torch = || TORCH_NAMES.iter().any(|name| bare.contains(name));
     let yes = |keep: bool| if keep { Keep::Yes } else { Keep::No };
     match kind {
-        ItemKind::Include => yes(!TORCH_HEADERS.iter().any(|folder| code.contains(folder))),
+        ItemKind::Include => yes(!code.lines().filter_map(included).any(is_torch_header)),
         ItemKind::Directive | ItemKind::Container => Keep::Yes,
         ItemKind::UsingNamespace => {
             yes(["std", "cooperative_groups", "nvcuda", "cg", "wmma"].iter().any(|name| has_word(name)))
@@ -102,6 +102,27 @@ fn keeps(kind: ItemKind, code: &str, bare: &str, macros: &[String]) -> Keep {
         ItemKind::Function => yes(has_word("constexpr") && !uses_torch()),
         ItemKind::Other => Keep::No,
     }
+}
+
+/// Whether only a torch installation has a header.
+pub fn is_torch_header(name: &str) -> bool {
+    TORCH_HEADERS.iter().any(|folder| name.starts_with(folder))
+}
+
+/// The name in `#include "name"` or `#include <name>`.
+pub fn included(line: &str) -> Option<&str> {
+    let rest = after_include(line)?;
+    let (open, close) = if rest.starts_with('"') { ('"', '"') } else { ('<', '>') };
+    rest.strip_prefix(open)?.split_once(close).map(|(name, _)| name)
+}
+
+/// The name in `#include "name"`, which is looked for beside the file first.
+pub fn included_in_quotes(line: &str) -> Option<&str> {
+    after_include(line)?.strip_prefix('"')?.split_once('"').map(|(name, _)| name)
+}
+
+fn after_include(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include").map(str::trim_start)
 }
 
 /// Macros of the text whose definition makes device code: `#define KERNEL __global__ void`.

@@ -58,7 +58,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         None => release_build()?,
     };
     let pause = Duration::from_millis(arguments.keystroke).max(Duration::from_millis(1));
-    let mut columns = vec![("stitchcuda".to_owned(), measure(&[server.as_os_str(), "lsp".as_ref()], folder.path(), &text, pause)?)];
+    let mut columns = vec![(
+        "stitchcuda".to_owned(),
+        measure(&[server.as_os_str(), "lsp".as_ref()], folder.path(), &text, pause)?,
+    )];
     if let Some(clangd) = &arguments.compare {
         let name = clangd.file_name().unwrap_or(clangd.as_os_str()).to_string_lossy().into_owned();
         columns.push((name, measure(&[clangd.as_os_str()], folder.path(), &text, pause)?));

@@ -66,7 +66,9 @@ pub fn template_end(tokens: &[Token], open: usize) -> Option<usize> {
                 }
             }
             Kind::Byte(b';' | b'{' | b'}') => return None,
-            Kind::Byte(b'&' | b'|') if tokens.get(index + 1).is_some_and(|n| n.kind == token.kind) => return None,
+            Kind::Byte(b'&' | b'|') if tokens.get(index + 1).is_some_and(|n| n.kind == token.kind) => {
+                return None;
+            }
             _ => {}
         }
     }

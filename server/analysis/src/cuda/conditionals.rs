@@ -90,7 +90,7 @@ impl Frame {
     pub fn turn(&mut self, condition: Condition, inside: bool) {
         let over = self.cuts && self.kept.is_some();
         self.dead = condition == Condition::Never || self.decided;
-        self.read = !over && !(self.dead && inside);
+        self.read = !(over || self.dead && inside);
         self.decided |= condition == Condition::Always;
     }
 }

@@ -16,8 +16,12 @@ pub struct Name {
 /// The next declarator inside `node`.
 fn inner(node: Node) -> Option<Node> {
     node.child_by_field_name("declarator").or_else(|| match node.kind() {
-        "reference_declarator" | "parenthesized_declarator" | "variadic_declarator" | "attributed_declarator"
-        | "ref_qualifier" | "init_declarator" => {
+        "reference_declarator"
+        | "parenthesized_declarator"
+        | "variadic_declarator"
+        | "attributed_declarator"
+        | "ref_qualifier"
+        | "init_declarator" => {
             let mut cursor = node.walk();
             node.named_children(&mut cursor).find(|child| is_declarator(child.kind()))
         }
@@ -26,7 +30,9 @@ fn inner(node: Node) -> Option<Node> {
 }
 
 fn is_declarator(kind: &str) -> bool {
-    kind.ends_with("declarator") || kind.ends_with("identifier") || matches!(kind, "operator_name" | "destructor_name")
+    kind.ends_with("declarator")
+        || kind.ends_with("identifier")
+        || matches!(kind, "operator_name" | "destructor_name")
         || matches!(kind, "template_function" | "template_method" | "operator_cast")
 }
 
@@ -69,7 +75,9 @@ pub fn name(declarator: Node, text: &str) -> Option<Name> {
                 }
                 node = node.child_by_field_name("name")?;
             }
-            "template_function" | "template_method" | "template_type" => node = node.child_by_field_name("name")?,
+            "template_function" | "template_method" | "template_type" => {
+                node = node.child_by_field_name("name")?
+            }
             "dependent_name" => node = node.named_child(0)?,
             "pointer_declarator" | "reference_declarator" => node = inner(node)?,
             "operator_cast" => {
@@ -152,7 +160,10 @@ pub fn template_parameter_name(node: Node) -> Option<Span> {
         let mut cursor = node.walk();
         let last = node
             .named_children(&mut cursor)
-            .filter(|c| matches!(c.kind(), "type_identifier" | "identifier") || c.kind().ends_with("parameter_declaration"))
+            .filter(|c| {
+                matches!(c.kind(), "type_identifier" | "identifier")
+                    || c.kind().ends_with("parameter_declaration")
+            })
             .last()?;
         if last.kind().ends_with("identifier") {
             let is_type = node.child_by_field_name("type").is_some_and(|ty| ty.id() == last.id());

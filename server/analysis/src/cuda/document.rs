@@ -20,7 +20,7 @@ use super::items::{Cutter, Item, ItemKind, State};
 use super::macros::Macros;
 use super::parse::{ItemParser, KeepGoing};
 use crate::outline::{Expression, Function, Launch, Outline};
-use crate::rules::{Environment, Piece};
+use crate::rules::{Changed, Environment, Piece};
 
 /// Texts of new items up to this many bytes in all keep their trees between reading and checking; beyond, each is
 /// parsed twice rather than all trees held at once.
@@ -67,6 +67,14 @@ struct Task {
     read: Option<(Read, u64)>,
     /// To be checked again, though its text is known.
     stale: bool,
+    /// From the attic: the hash of the environment it was checked in.
+    checked_in: Option<u64>,
+}
+
+impl Task {
+    fn new(item: Item, known: Option<Arc<Known>>) -> Self {
+        Self { item, known, read: None, stale: false, checked_in: None }
+    }
 }
 
 /// One CUDA document.
@@ -105,7 +113,12 @@ impl Document {
     }
 
     /// Brings it to `source`. `None` when it was cut off; the same text again goes on.
-    pub fn update(&mut self, source: &Arc<str>, workspace: &Workspace, keep_going: KeepGoing) -> Option<(Outline, Vec<Finding>)> {
+    pub fn update(
+        &mut self,
+        source: &Arc<str>,
+        workspace: &Workspace,
+        keep_going: KeepGoing,
+    ) -> Option<(Outline, Vec<Finding>)> {
         let fits = |work: &Work| *work.source == **source && work.workspace == workspace.fingerprint();
         let mut work = match self.work.take() {
             Some(work) if fits(&work) => work,
@@ -122,13 +135,14 @@ impl Document {
     /// Cuts the text, and finds what is known of its items.
     fn begin(&mut self, source: &Arc<str>, workspace: &Workspace, keep_going: KeepGoing) -> Option<Work> {
         let definitions = Macros::definitions_hash(source);
-        let (macros, changed) = if definitions == self.definitions && workspace.fingerprint() == self.workspace {
-            (self.macros.clone(), Vec::new())
-        } else {
-            let macros = workspace.macros().with_file(source);
-            let changed = macros.changed_names(&self.macros);
-            (macros, changed)
-        };
+        let (macros, changed) =
+            if definitions == self.definitions && workspace.fingerprint() == self.workspace {
+                (self.macros.clone(), Vec::new())
+            } else {
+                let macros = workspace.macros().with_file(source);
+                let changed = macros.changed_names(&self.macros);
+                (macros, changed)
+            };
         if !changed.is_empty() {
             self.attic.clear();
         }
@@ -162,8 +176,7 @@ impl Document {
             None => {
                 let mut cutter = Cutter::new(source, 0, State::default());
                 cutter.run(&mut |_, _| false);
-                let task = |item| Task { item, known: None, read: None, stale: false };
-                Some(cutter.into_items()?.into_iter().map(task).collect())
+                Some(cutter.into_items()?.into_iter().map(|item| Task::new(item, None)).collect())
             }
         }
     }
@@ -175,7 +188,8 @@ impl Document {
         (start, old_end, new_end): (usize, usize, usize),
         keep_going: KeepGoing,
     ) -> Option<Option<Vec<Task>>> {
-        let touched = self.entries.iter().position(|e| e.item.looked_to > start).unwrap_or(self.entries.len());
+        let touched =
+            self.entries.iter().position(|e| e.item.looked_to > start).unwrap_or(self.entries.len());
         let kept = touched.saturating_sub(1);
         let (from, state) = match self.entries.get(kept) {
             Some(entry) if kept > 0 => (entry.item.span.start, entry.item.state.clone()),
@@ -197,9 +211,9 @@ impl Document {
             return None;
         }
         let Some(new) = cutter.into_items() else { return Some(None) };
-        let known = |entry: &Entry, item: Item| Task { item, known: Some(entry.known.clone()), read: None, stale: false };
+        let known = |entry: &Entry, item: Item| Task::new(item, Some(entry.known.clone()));
         let mut tasks: Vec<Task> = self.entries[..kept].iter().map(|e| known(e, e.item.clone())).collect();
-        tasks.extend(new.into_iter().map(|item| Task { item, known: None, read: None, stale: false }));
+        tasks.extend(new.into_iter().map(|item| Task::new(item, None)));
         if let Some(first) = joined {
             let moved = |item: &Item| shift_item(item, old_end, new_end);
             tasks.extend(self.entries[first..].iter().map(|e| known(e, moved(&e.item))));
@@ -226,7 +240,7 @@ impl Document {
                 task.known = Some((*known).clone());
             } else if let Some((known, environment)) = self.attic.get(&key) {
                 task.known = Some(known.clone());
-                task.stale = *environment != self.environment.hash();
+                task.checked_in = Some(*environment);
             }
         }
     }
@@ -303,6 +317,7 @@ impl Document {
         }
         let pieces = hasher.digest();
         if pieces == self.pieces {
+            self.find_stale(&mut work.items, &work.source, &self.environment);
             work.environment = Some((self.environment.clone(), pieces));
             return;
         }
@@ -312,17 +327,37 @@ impl Document {
             (None, None) => None,
         });
         let environment = Environment::new(all, workspace.outer());
-        if environment.hash() != self.environment.hash() {
-            let changed = environment.changed_names(&self.environment);
-            let changed: Option<Vec<Vec<u8>>> = changed
-                .filter(|names| names.len() <= MOST_NAMES)
-                .map(|names| names.into_iter().map(String::into_bytes).collect());
-            for task in work.items.iter_mut().filter(|task| task.read.is_none() && task.known.is_some()) {
-                let text = work.source.get(task.item.span.range()).unwrap_or_default();
-                task.stale |= task.item.kind != ItemKind::Mark && changed.as_ref().is_none_or(|names| mentions(text, names));
+        self.find_stale(&mut work.items, &work.source, &environment);
+        work.environment = Some((environment, pieces));
+    }
+
+    /// Marks the items whose findings may be others in `environment`, unless the attic has what they were in it.
+    fn find_stale(&self, tasks: &mut [Task], source: &str, environment: &Environment) {
+        let hash = environment.hash();
+        let same = hash == self.environment.hash();
+        let changed =
+            if same { Some(Changed::default()) } else { environment.changed_names(&self.environment) };
+        let changed = changed.filter(|names| names.mentioned.len() <= MOST_NAMES);
+        let concerns = |known: &Known, text: &str| {
+            changed.as_ref().is_none_or(|names| {
+                known.checked.functions.iter().any(|f| names.defined.contains(&f.name))
+                    || mentions(text, &names.mentioned)
+            })
+        };
+        for task in tasks.iter_mut().filter(|task| task.read.is_none() && task.item.kind != ItemKind::Mark) {
+            let Some(known) = &task.known else { continue };
+            let text = source.get(task.item.span.range()).unwrap_or_default();
+            task.stale |= match task.checked_in {
+                Some(then) => then != hash,
+                None => !same && concerns(known, text),
+            };
+            if let (true, Some((earlier, then))) = (task.stale, self.attic.get(&known.key))
+                && *then == hash
+            {
+                task.known = Some(earlier.clone());
+                task.stale = false;
             }
         }
-        work.environment = Some((environment, pieces));
     }
 
     /// Takes over what was done.
@@ -403,13 +438,21 @@ fn key(item: &Item, source: &str) -> u64 {
 /// An item's own text, and its blanks as parts of it.
 fn own<'s>(item: &Item, source: &'s str) -> (&'s str, Vec<Span>) {
     let by = item.span.start;
-    let blanks = item.blanks.iter().map(|b| Span::new(b.start.saturating_sub(by), b.end.saturating_sub(by))).collect();
+    let blanks =
+        item.blanks.iter().map(|b| Span::new(b.start.saturating_sub(by), b.end.saturating_sub(by))).collect();
     (source.get(item.span.range()).unwrap_or_default(), blanks)
 }
 
-/// Whether any of `names` is in `text`, even as a part of a word: better checked once too often.
-fn mentions(text: &str, names: &[Vec<u8>]) -> bool {
-    names.iter().any(|name| memchr::memmem::find(text.as_bytes(), name).is_some())
+/// Whether any of `names` is a word of `text`, be it in a comment: better checked once too often.
+fn mentions(text: &str, names: &[impl AsRef<[u8]>]) -> bool {
+    let bytes = text.as_bytes();
+    let continues =
+        |at: Option<&u8>| at.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 128);
+    names.iter().map(AsRef::as_ref).any(|name: &[u8]| {
+        memchr::memmem::find_iter(bytes, name).any(|at| {
+            !continues(at.checked_sub(1).and_then(|i| bytes.get(i))) && !continues(bytes.get(at + name.len()))
+        })
+    })
 }
 
 /// The stretch in which two texts differ: its start, its end in the old one, its end in the new one.

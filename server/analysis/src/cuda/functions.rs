@@ -73,19 +73,28 @@ impl<'t> Walk<'_, 't> {
     fn enter(&mut self, cursor: &TreeCursor<'t>) -> bool {
         let node = cursor.node();
         match node.kind() {
-            "translation_unit" | "declaration_list" | "linkage_specification" | "field_declaration_list" => true,
-            "preproc_if" | "preproc_ifdef" | "preproc_else" | "preproc_elif" | "preproc_elifdef" | "ERROR" => true,
+            "translation_unit" | "declaration_list" | "linkage_specification" | "field_declaration_list" => {
+                true
+            }
+            "preproc_if" | "preproc_ifdef" | "preproc_else" | "preproc_elif" | "preproc_elifdef"
+            | "ERROR" => true,
             "type_definition" => true,
             "template_declaration" => {
                 let list = node.child_by_field_name("parameters");
                 let parameters = list.map(|l| self.template_parameters(l)).unwrap_or_default();
-                self.around.push(Around::Template { depth: cursor.depth(), start: node.start_byte(), parameters });
+                self.around.push(Around::Template {
+                    depth: cursor.depth(),
+                    start: node.start_byte(),
+                    parameters,
+                });
                 true
             }
             "namespace_definition" | "class_specifier" | "struct_specifier" | "union_specifier" => {
                 let has_body = node.child_by_field_name("body").is_some();
                 if has_body {
-                    let name = node.child_by_field_name("name").map(|n| declarators::class_name(n, &self.masked.text));
+                    let name = node
+                        .child_by_field_name("name")
+                        .map(|n| declarators::class_name(n, &self.masked.text));
                     self.around.push(Around::Class { depth: cursor.depth(), name: name.unwrap_or_default() });
                 }
                 has_body
@@ -120,7 +129,8 @@ impl<'t> Walk<'_, 't> {
             .fold(super::macros::Runs::default(), |runs, m| runs.and(m.runs));
         let bounds = marks.iter().find_map(|m| m.bounds);
         let kind = runs.kind();
-        if kind == FunctionKind::Host && node.kind() == "declaration" && !declares_function(node, declarator) {
+        if kind == FunctionKind::Host && node.kind() == "declaration" && !declares_function(node, declarator)
+        {
             return;
         }
         self.found.push(Found {
@@ -172,7 +182,8 @@ impl<'t> Walk<'_, 't> {
             Around::Class { name, .. } if !name.is_empty() => Some(name.as_str()),
             _ => None,
         });
-        let parts: Vec<&str> = classes.chain(name.scopes.iter().map(String::as_str)).chain([name.name.as_str()]).collect();
+        let parts: Vec<&str> =
+            classes.chain(name.scopes.iter().map(String::as_str)).chain([name.name.as_str()]).collect();
         parts.join("::")
     }
 
@@ -236,7 +247,8 @@ impl<'t> Walk<'_, 't> {
     }
 
     fn template_parameter(&self, node: Node) -> TemplateParameter {
-        let default = node.child_by_field_name("default_type").or_else(|| node.child_by_field_name("default_value"));
+        let default =
+            node.child_by_field_name("default_type").or_else(|| node.child_by_field_name("default_value"));
         let end = default.map_or(node.end_byte(), |d| self.before_equals(node.start_byte(), d.start_byte()));
         let name = node
             .child_by_field_name("name")
@@ -266,12 +278,16 @@ fn declares_function(node: Node, declarator: Node) -> bool {
 /// Words that a broken text makes look like a function's name.
 fn is_keyword(name: &str) -> bool {
     matches!(name, "if" | "for" | "while" | "switch" | "return" | "sizeof" | "catch" | "else" | "do" | "case")
-        || matches!(name, "static_assert" | "decltype" | "alignas" | "alignof" | "new" | "delete" | "" | "defined")
+        || matches!(
+            name,
+            "static_assert" | "decltype" | "alignas" | "alignof" | "new" | "delete" | "" | "defined"
+        )
 }
 
 /// Reads the arguments of launch bounds from the original text.
 pub fn launch_bounds(source: &str, arguments: Span) -> Option<LaunchBounds> {
-    let mut parts = super::arguments::split(source, arguments).into_iter().map(|span| expression(source, span));
+    let mut parts =
+        super::arguments::split(source, arguments).into_iter().map(|span| expression(source, span));
     let max_threads = parts.next().filter(|e| !e.text.is_empty())?;
     Some(LaunchBounds { max_threads, min_blocks: parts.next(), max_cluster: parts.next() })
 }

@@ -58,12 +58,17 @@ impl Head {
             Kind::Byte(b'<') if self.angles > 0 || self.template => self.open_angle(),
             Kind::Byte(b'>') if self.angles > 0 && !last.is_some_and(|l| l.is(b'-')) => self.angles -= 1,
             Kind::Byte(b':') => {
-                self.initialiser_list |= self.parameters && !last.is_some_and(|l| l.is(b':') && l.end == token.start);
+                self.initialiser_list |=
+                    self.parameters && !last.is_some_and(|l| l.is(b':') && l.end == token.start);
                 self.other = true;
             }
             _ => self.other = true,
         }
-        if self.namespace && (token.kind == Kind::Word || token.is(b':')) && word != b"namespace" && word != b"inline" {
+        if self.namespace
+            && (token.kind == Kind::Word || token.is(b':'))
+            && word != b"namespace"
+            && word != b"inline"
+        {
             self.names.extend_from_slice(word);
         }
     }

@@ -84,7 +84,9 @@ impl Elements {
             let Element::Word(word) = element else { continue };
             let name = word.text(bytes);
             let span = match self.elements.get(index + 1) {
-                Some(Element::Group(group)) => self.called(index, name, *group, bytes).map(|g| Span::new(word.start, g.end)),
+                Some(Element::Group(group)) => {
+                    self.called(index, name, *group, bytes).map(|g| Span::new(word.start, g.end))
+                }
                 Some(Element::Word(next)) => {
                     self.plain(index, name, next.text(bytes), bytes).then(|| Span::new(word.start, word.end))
                 }
@@ -106,7 +108,9 @@ impl Elements {
     /// Whether the word at `index`, with another behind it, is an attribute.
     fn plain(&self, index: usize, name: &[u8], next: &[u8], bytes: &[u8]) -> bool {
         let before = index.checked_sub(1).and_then(|i| self.word_at(i)).map_or(&b""[..], |w| w.text(bytes));
-        if !in_capitals(name) || matches!(before, b"goto" | b"typename" | b"using" | b"namespace" | b"operator") {
+        if !in_capitals(name)
+            || matches!(before, b"goto" | b"typename" | b"using" | b"namespace" | b"operator")
+        {
             return false;
         }
         if matches!(before, b"class" | b"struct" | b"union") {
@@ -114,7 +118,8 @@ impl Elements {
             return !groups && self.end == Some(Kind::Byte(b'{'));
         }
         let named_and_called = matches!(self.elements.get(index + 2), Some(Element::Group(_)));
-        begins_type(next) || (begins_type(before) && before != b"static" && before != b"inline" && named_and_called)
+        begins_type(next)
+            || (begins_type(before) && before != b"static" && before != b"inline" && named_and_called)
     }
 
     /// Whether the word at `index`, the last of a head, is an attribute behind the parameters.
@@ -136,7 +141,9 @@ impl Elements {
         let earlier = (0..index).find_map(|i| is_named(i).filter(|_| calls(i)));
         let directly = self.word_at(index + 2).is_some_and(|w| !takes_arguments(w.text(bytes)));
         let attribute = match (earlier, later) {
-            (_, Some(later)) if directly => in_capitals(name) && (!in_capitals(later.text(bytes)) || earlier.is_none()),
+            (_, Some(later)) if directly => {
+                in_capitals(name) && (!in_capitals(later.text(bytes)) || earlier.is_none())
+            }
             (Some(earlier), None) => {
                 // `f(int x) MY_BOUNDS(2) {`
                 let behind = matches!(self.elements.get(index.wrapping_sub(1)), Some(Element::Group(_)));
@@ -155,15 +162,34 @@ pub fn in_capitals(name: &[u8]) -> bool {
 
 /// Words of the language that take something in parentheses and are no function's name.
 fn takes_arguments(word: &[u8]) -> bool {
-    matches!(word, b"decltype" | b"alignas" | b"noexcept" | b"explicit" | b"requires" | b"throw" | b"sizeof" | b"operator")
-        || matches!(word, b"if" | b"for" | b"while" | b"switch" | b"return" | b"asm" | b"static_assert" | b"const")
+    matches!(
+        word,
+        b"decltype"
+            | b"alignas"
+            | b"noexcept"
+            | b"explicit"
+            | b"requires"
+            | b"throw"
+            | b"sizeof"
+            | b"operator"
+    ) || matches!(
+        word,
+        b"if" | b"for" | b"while" | b"switch" | b"return" | b"asm" | b"static_assert" | b"const"
+    )
 }
 
 /// Words that begin a declaration's type or stand before it.
 fn begins_type(word: &[u8]) -> bool {
-    matches!(word, b"void" | b"int" | b"float" | b"double" | b"bool" | b"char" | b"unsigned" | b"signed" | b"long")
-        || matches!(word, b"short" | b"auto" | b"static" | b"inline" | b"constexpr" | b"extern" | b"template" | b"virtual")
-        || matches!(word, b"__global__" | b"__device__" | b"__host__" | b"__forceinline__" | b"explicit" | b"friend")
+    matches!(
+        word,
+        b"void" | b"int" | b"float" | b"double" | b"bool" | b"char" | b"unsigned" | b"signed" | b"long"
+    ) || matches!(
+        word,
+        b"short" | b"auto" | b"static" | b"inline" | b"constexpr" | b"extern" | b"template" | b"virtual"
+    ) || matches!(
+        word,
+        b"__global__" | b"__device__" | b"__host__" | b"__forceinline__" | b"explicit" | b"friend"
+    )
 }
 
 #[cfg(test)]

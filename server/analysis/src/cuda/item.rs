@@ -23,6 +23,8 @@ use crate::rules::{Environment, FunctionContext, Piece, check_cuda_function};
 pub struct Read {
     masked: Masked,
     tree: Tree,
+    /// The item with an empty body, where the body has errors.
+    skeleton: Option<(Masked, Tree)>,
     /// What it tells the rest of the file.
     pub piece: Piece,
 }
@@ -39,15 +41,35 @@ pub struct Checked {
 }
 
 /// Masks and parses an item. `None` when it was cut off.
-pub fn read(parser: &mut ItemParser, source: &str, blanks: &[Span], macros: &Macros, keep_going: KeepGoing) -> Option<Read> {
+pub fn read(
+    parser: &mut ItemParser,
+    source: &str,
+    blanks: &[Span],
+    macros: &Macros,
+    keep_going: KeepGoing,
+) -> Option<Read> {
     let masked = mask(source, blanks, macros);
     let tree = parser.parse(&masked.text, keep_going)?;
-    let piece = Piece::of(tree.root_node(), source);
-    Some(Read { masked, tree, piece })
+    let mut piece = Piece::of(tree.root_node(), source);
+    let mut skeleton = None;
+    if tree.root_node().has_error()
+        && let Some(text) = without_body(&masked.text)
+    {
+        let tree = parser.parse(&text, &|| true)?;
+        piece = Piece::of(tree.root_node(), &text).with_body(piece);
+        skeleton = Some((Masked { text, marks: masked.marks.clone() }, tree));
+    }
+    Some(Read { masked, tree, skeleton, piece })
 }
 
 /// Finds what is in an item, with the values that `environment` gives, and checks it.
-pub fn check(read: &Read, source: &str, kind: ItemKind, macros: &Macros, environment: &Environment) -> Checked {
+pub fn check(
+    read: &Read,
+    source: &str,
+    kind: ItemKind,
+    macros: &Macros,
+    environment: &Environment,
+) -> Checked {
     if kind == ItemKind::Definition {
         return check_definition(source, macros, environment);
     }
@@ -56,11 +78,60 @@ pub fn check(read: &Read, source: &str, kind: ItemKind, macros: &Macros, environ
         fold_launch_bounds(&mut one.function, environment);
     }
     let findings = found.iter().flat_map(|one| findings_of(one, source, environment)).collect();
-    let known: Vec<Function> = found.into_iter().map(|one| one.function).collect();
+    let mut known: Vec<Function> = found.into_iter().map(|one| one.function).collect();
+    if let Some((masked, tree)) = &read.skeleton {
+        let whole = functions(tree.root_node(), source, masked).into_iter().map(|one| one.function);
+        for mut function in whole.filter(|f| f.is_definition) {
+            if !known.iter().any(|k| k.name_span == function.name_span) {
+                fold_launch_bounds(&mut function, environment);
+                known.retain(|k| {
+                    !function.span.contains(k.name_span) || k.name_span.end <= function.name_span.start
+                });
+                known.push(function);
+            }
+        }
+    }
     let mut checked = look(&read.masked, source, known, environment);
     checked.findings = findings;
     checked.findings.sort_by_key(|finding| finding.span);
     checked
+}
+
+/// An item that is one function, with nothing in its body. `None` if it is something else.
+fn without_body(masked: &str) -> Option<String> {
+    let mut parentheses = 0u32;
+    let mut parameters = false;
+    let mut last: Option<&[u8]> = None;
+    // The brackets of `template <…>`, in which defaults may stand.
+    let mut angles = 0u32;
+    for token in Lexer::at(masked, 0) {
+        match token.kind {
+            Kind::Byte(b'(') => parentheses += 1,
+            Kind::Byte(b')') => {
+                parentheses = parentheses.checked_sub(1)?;
+                parameters = true;
+            }
+            Kind::Byte(b'{') if parentheses == 0 => {
+                let end = masked.trim_end().len();
+                if !parameters || end <= token.end {
+                    return None;
+                }
+                let mut bytes = masked.as_bytes()[..token.end].to_vec();
+                bytes.resize(end - 1, b' ');
+                bytes.push(b'}');
+                bytes.resize(masked.len(), b' ');
+                return String::from_utf8(bytes).ok();
+            }
+            Kind::Byte(b'<') if parentheses == 0 && (angles > 0 || last == Some(b"template")) => angles += 1,
+            Kind::Byte(b'>') if parentheses == 0 && last != Some(b"-") => angles = angles.saturating_sub(1),
+            Kind::Byte(b';') => return None,
+            Kind::Byte(b'=') if parentheses == 0 && angles == 0 && last != Some(b"operator") => return None,
+            Kind::Word if matches!(token.text(masked.as_bytes()), b"namespace" | b"enum") => return None,
+            _ => {}
+        }
+        last = Some(token.text(masked.as_bytes()));
+    }
+    None
 }
 
 fn findings_of(found: &Found, source: &str, environment: &Environment) -> Vec<Finding> {
@@ -87,13 +158,20 @@ fn look(masked: &Masked, source: &str, mut functions: Vec<Function>, environment
         functions.extend(missed);
         functions.sort_by_key(|f| (f.span.start, std::cmp::Reverse(f.span.end)));
     }
-    let mut launches = if has_launches { launches::launches(&tokens, &masked.text, source) } else { Vec::new() };
+    let mut launches =
+        if has_launches { launches::launches(&tokens, &masked.text, source) } else { Vec::new() };
     fold_launches(&mut launches, &functions, &tokens, &masked.text, environment);
     Checked { functions, launches, findings: Vec::new() }
 }
 
 /// Gives launches their callers and values.
-fn fold_launches(launches: &mut [Launch], functions: &[Function], tokens: &[Token], masked: &str, environment: &Environment) {
+fn fold_launches(
+    launches: &mut [Launch],
+    functions: &[Function],
+    tokens: &[Token],
+    masked: &str,
+    environment: &Environment,
+) {
     let mut current: Option<(usize, Locals)> = None;
     for launch in launches {
         let around = functions
@@ -110,7 +188,8 @@ fn fold_launches(launches: &mut [Launch], functions: &[Function], tokens: &[Toke
         if current.as_ref().is_none_or(|(of, _)| *of != index) {
             let first = tokens.partition_point(|t| t.start < body.start);
             let end = tokens.partition_point(|t| t.start < body.end);
-            let locals = Locals::read(&tokens[first..end], masked, &function.template_parameters, environment);
+            let locals =
+                Locals::read(&tokens[first..end], masked, &function.template_parameters, environment);
             current = Some((index, locals));
         }
         if let Some((_, locals)) = &current {
@@ -204,7 +283,7 @@ fn marks_of(tokens: &[Token], bytes: &[u8], macros: &Macros) -> Vec<Mark> {
             span.end = tokens[end].end;
         }
         if runs.kind() != FunctionKind::Host || bounds.is_some() {
-            marks.push(Mark { span, runs, bounds });
+            marks.push(Mark { span, runs, bounds, dropped: false });
         }
     }
     marks

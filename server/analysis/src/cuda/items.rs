@@ -53,7 +53,13 @@ pub struct State {
 
 impl Default for State {
     fn default() -> Self {
-        Self { scopes: Arc::from([]), frames: SmallVec::new(), deeper: 0, failures: 0, searches_left: lexer::SEARCHES }
+        Self {
+            scopes: Arc::from([]),
+            frames: SmallVec::new(),
+            deeper: 0,
+            failures: 0,
+            searches_left: lexer::SEARCHES,
+        }
     }
 }
 
@@ -132,7 +138,15 @@ impl<'t> Cutter<'t> {
     /// Cuts `text` from `position` on, a boundary with `state`.
     pub fn new(text: &'t str, position: usize, state: State) -> Self {
         let lexer = Lexer::at(text, position).with_searches(state.searches_left);
-        Self { text, bytes: text.as_bytes(), lexer, state, items: Vec::new(), pending: None, began_too_late: false }
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            lexer,
+            state,
+            items: Vec::new(),
+            pending: None,
+            began_too_late: false,
+        }
     }
 
     /// The items so far. `None` if they can't be told without a cut from the start of the text: a branch that began
@@ -212,7 +226,8 @@ impl<'t> Cutter<'t> {
         match token.kind {
             Kind::Byte(b'{') => {
                 if !pending.is_open() {
-                    let linkage = last.kind == Kind::Literal && before_last.is_some_and(|t| t.text(self.bytes) == b"extern");
+                    let linkage = last.kind == Kind::Literal
+                        && before_last.is_some_and(|t| t.text(self.bytes) == b"extern");
                     let name = if linkage { Some(String::new()) } else { pending.head.opens_namespace() };
                     if let Some(name) = name.filter(|_| self.state.scopes.len() < DEEPEST) {
                         self.open_scope(token, &name);
@@ -254,10 +269,7 @@ impl<'t> Cutter<'t> {
             }
         }
         let Some(pending) = &mut self.pending else { return };
-        pending.parentheses = match pending.braces.pop() {
-            Some(parentheses) => parentheses,
-            None => 0,
-        };
+        pending.parentheses = pending.braces.pop().unwrap_or_default();
         if depth == 0 {
             // A brace too many ends what was being read.
             self.finish(token.start, token.end + 1);
@@ -312,11 +324,12 @@ impl<'t> Cutter<'t> {
         });
     }
 
-    /// Makes the innermost `count` groups, opened inside an item that is over, groups that cut through it.
+    /// Takes the innermost `count` groups, opened inside an item that is over, for groups that cut through it; or, if they
+    /// were opened before its body began (`template <…>`, then a whole function in each branch), for groups of items.
     fn disown(&mut self, count: usize) {
         let first = self.state.frames.len().saturating_sub(count);
         for frame in &mut self.state.frames[first..] {
-            frame.cuts = true;
+            frame.cuts = frame.start.inside != Some((0, 0));
             frame.start = Level { inside: None };
             frame.scopes = self.state.scopes.clone();
         }
@@ -432,7 +445,9 @@ impl Cutter<'_> {
     fn other_directive(&mut self, token: Token, definition: bool) {
         match &mut self.pending {
             // Inside a head or an argument list no grammar expects one.
-            Some(pending) if pending.braces.is_empty() || pending.parentheses > 0 => pending.blanks.push(span(token)),
+            Some(pending) if pending.braces.is_empty() || pending.parentheses > 0 => {
+                pending.blanks.push(span(token))
+            }
             Some(pending) => pending.last = token,
             None if definition => self.mark(span(token), ItemKind::Definition),
             None => {}
@@ -528,7 +543,9 @@ impl Cutter<'_> {
         }
         let whole = match (&self.pending, frame.start.inside) {
             (None, None) => true,
-            (Some(pending), Some((braces, _))) => pending.braces.len() == braces && pending.between_statements(),
+            (Some(pending), Some((braces, _))) => {
+                pending.braces.len() == braces && pending.between_statements()
+            }
             _ => false,
         };
         if frame.dead && frame.start.inside.is_none() && !frame.cuts {
@@ -680,5 +697,8 @@ fn begins_items(word: &[u8]) -> bool {
 
 /// Words that stand at the margin inside a body.
 fn goes_on_inside(word: &[u8]) -> bool {
-    matches!(word, b"case" | b"default" | b"public" | b"private" | b"protected" | b"else" | b"while" | b"catch")
+    matches!(
+        word,
+        b"case" | b"default" | b"public" | b"private" | b"protected" | b"else" | b"while" | b"catch"
+    )
 }

@@ -27,9 +27,11 @@ pub struct Scan<'t> {
 /// The kernels whose attribute no function in `known` begins with.
 pub fn missed(scan: &Scan, known: &[&Function]) -> Vec<Function> {
     let mut found: Vec<Function> = Vec::new();
-    for mark in scan.marks.iter().filter(|mark| mark.runs.kernel) {
+    for mark in scan.marks.iter().filter(|mark| mark.runs.kernel && !mark.dropped) {
         let has = |f: &Function| {
-            f.kind == FunctionKind::Kernel && f.span.start <= mark.span.start && mark.span.start < f.name_span.start
+            f.kind == FunctionKind::Kernel
+                && f.span.start <= mark.span.start
+                && mark.span.start < f.name_span.start
         };
         if known.iter().any(|f| has(f)) || found.iter().any(has) {
             continue;
@@ -118,7 +120,11 @@ impl Scan<'_> {
     /// The index where a name begins that a macro pastes together: `convert##Layout##Kernel`.
     fn pasted_start(&self, index: usize) -> usize {
         let mut first = index;
-        while first >= 3 && self.is(first - 1, b'#') && self.is(first - 2, b'#') && !self.word(first - 3).is_empty() {
+        while first >= 3
+            && self.is(first - 1, b'#')
+            && self.is(first - 2, b'#')
+            && !self.word(first - 3).is_empty()
+        {
             first -= 3;
         }
         first
@@ -129,7 +135,10 @@ impl Scan<'_> {
         let mut start = first;
         while start > 0 {
             let before = start - 1;
-            if matches!(self.word(before), b"static" | b"inline" | b"extern" | b"void" | b"constexpr" | b"template") {
+            if matches!(
+                self.word(before),
+                b"static" | b"inline" | b"extern" | b"void" | b"constexpr" | b"template"
+            ) {
                 start = before;
             } else if self.is(before, b'>')
                 && let Some(open) = template_start(self.tokens, before)
@@ -160,7 +169,10 @@ impl Scan<'_> {
     }
 
     fn parameters(&self, open: usize, close: usize) -> Vec<Parameter> {
-        split_tokens(&self.tokens[open + 1..close]).into_iter().filter_map(|span| self.parameter(span)).collect()
+        split_tokens(&self.tokens[open + 1..close])
+            .into_iter()
+            .filter_map(|span| self.parameter(span))
+            .collect()
     }
 
     fn parameter(&self, span: Span) -> Option<Parameter> {

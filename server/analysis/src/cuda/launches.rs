@@ -71,8 +71,11 @@ impl<'t> Reader<'t> {
     }
 
     fn is_triple(&self, index: usize, byte: u8) -> bool {
-        let adjacent = |i: usize| self.tokens.get(i).zip(self.tokens.get(i + 1)).is_some_and(|(a, b)| a.end == b.start);
-        (0..3).all(|i| self.is(index + i, byte)) && adjacent(index) && adjacent(index + 1)
+        let adjacent =
+            |i: usize| self.tokens.get(i).zip(self.tokens.get(i + 1)).is_some_and(|(a, b)| a.end == b.start);
+        (0..3).all(|i| self.is(index + i, byte))
+            && adjacent(index)
+            && adjacent(index + 1)
             && !(index > 0 && self.is(index - 1, byte) && adjacent(index - 1))
     }
 
@@ -87,7 +90,7 @@ impl<'t> Reader<'t> {
                 Kind::Byte(b';') if depth == 0 => return None,
                 // The next launch.
                 Kind::Byte(b'<') if self.is_triple(index, b'<') => return None,
-                Kind::Byte(b'<') => index = template_end(&self.tokens[..], index).unwrap_or(index),
+                Kind::Byte(b'<') => index = template_end(self.tokens, index).unwrap_or(index),
                 Kind::Byte(b'>') if depth == 0 && self.is_triple(index, b'>') => return Some(index),
                 _ => {}
             }
@@ -101,7 +104,8 @@ impl<'t> Reader<'t> {
         let close = self.configuration_end(open + 3)?;
         let parts = split_tokens(&self.tokens[open + 3..close]);
         let arguments_open = close + 3;
-        let arguments_close = self.is(arguments_open, b'(').then(|| group_end(self.tokens, arguments_open)).flatten();
+        let arguments_close =
+            self.is(arguments_open, b'(').then(|| group_end(self.tokens, arguments_open)).flatten();
         let arguments = match arguments_close {
             Some(end) => split_tokens(&self.tokens[arguments_open + 1..end]),
             None => SmallVec::new(),
@@ -164,7 +168,11 @@ impl<'t> Reader<'t> {
     /// Where a name begins that a macro pastes together: `prefix##_kernel`.
     fn pasted_start(&self, index: usize) -> usize {
         let mut first = index;
-        while first >= 3 && self.is(first - 1, b'#') && self.is(first - 2, b'#') && !self.word(first - 3).is_empty() {
+        while first >= 3
+            && self.is(first - 1, b'#')
+            && self.is(first - 2, b'#')
+            && !self.word(first - 3).is_empty()
+        {
             first -= 3;
         }
         self.tokens[first].start
@@ -180,7 +188,8 @@ impl<'t> Reader<'t> {
                 continue;
             }
             let scope = self.is(before, b':') && self.is(first.wrapping_sub(2), b':');
-            let member = self.is(before, b'.') || (self.is(before, b'>') && self.is(first.wrapping_sub(2), b'-'));
+            let member =
+                self.is(before, b'.') || (self.is(before, b'>') && self.is(first.wrapping_sub(2), b'-'));
             let width = if scope || (member && self.is(before, b'>')) { 2 } else { usize::from(member) };
             if width == 0 {
                 return first;
@@ -242,7 +251,11 @@ impl<'t> Reader<'t> {
         let kernel = self.kernel_in(*parts.get(1)?, self.tokens[index].start)?;
         let mut launch = self.launch(kernel, &[], parts.get(2..).unwrap_or_default(), end);
         let configuration = parts.first()?;
-        let name = self.tokens.iter().take(index + 10).find(|t| t.kind == Kind::Word && t.start >= configuration.start)?;
+        let name = self
+            .tokens
+            .iter()
+            .take(index + 10)
+            .find(|t| t.kind == Kind::Word && t.start >= configuration.start)?;
         let field = |field: &[u8]| self.field(name.text(self.bytes), field, index);
         launch.grid = field(b"gridDim");
         launch.block = field(b"blockDim");
@@ -254,7 +267,10 @@ impl<'t> Reader<'t> {
     /// What was last assigned to `owner.field` before the token at `before`.
     fn field(&self, owner: &[u8], field: &[u8], before: usize) -> Option<Expression> {
         let assigned = (4..before).rev().find(|i| {
-            self.is(*i - 1, b'=') && self.word(*i - 2) == field && self.is(*i - 3, b'.') && self.word(*i - 4) == owner
+            self.is(*i - 1, b'=')
+                && self.word(*i - 2) == field
+                && self.is(*i - 3, b'.')
+                && self.word(*i - 4) == owner
         })?;
         let end = (assigned..before).find(|i| self.is(*i, b';'))?;
         let (first, last) = (self.tokens.get(assigned)?, self.tokens.get(end.checked_sub(1)?)?);
@@ -309,17 +325,28 @@ mod tests {
     fn launches_of_every_form() {
         for (text, expected) in [
             ("k<<<1, 2>>>(a, b);", "k<>[1|2|-|-](a|b) k<<<1, 2>>>(a, b)"),
-            ("x = ns::k<int, (a > b)><<<g(1, 2), dim3(3, 4), n >> 2, s>>>();",
-             "k<int|(a > b)>[g(1, 2)|dim3(3, 4)|n >> 2|s]() ns::k<int, (a > b)><<<g(1, 2), dim3(3, 4), n >> 2, s>>>()"),
-            ("A<T>::template k<1><<<f<a, b>(c), {1, 2}>>>(x)",
-             "k<1>[f<a, b>(c)|{1, 2}|-|-](x) A<T>::template k<1><<<f<a, b>(c), {1, 2}>>>(x)"),
+            (
+                "x = ns::k<int, (a > b)><<<g(1, 2), dim3(3, 4), n >> 2, s>>>();",
+                "k<int|(a > b)>[g(1, 2)|dim3(3, 4)|n >> 2|s]() ns::k<int, (a > b)><<<g(1, 2), dim3(3, 4), n >> 2, s>>>()",
+            ),
+            (
+                "A<T>::template k<1><<<f<a, b>(c), {1, 2}>>>(x)",
+                "k<1>[f<a, b>(c)|{1, 2}|-|-](x) A<T>::template k<1><<<f<a, b>(c), {1, 2}>>>(x)",
+            ),
             ("kernels[i]<<<1, 2>>>(x)", "kernels<>[1|2|-|-](x) kernels[i]<<<1, 2>>>(x)"),
             ("(*kernel)<<<1, 2>>>(x)", "kernel<>[1|2|-|-](x) (*kernel)<<<1, 2>>>(x)"),
-            ("cudaLaunchKernel((void*)k<int>, g, b, args, 16, s)", "k<int>[g|b|16|s](args) cudaLaunchKernel((void*)k<int>, g, b, args, 16, s)"),
-            ("cudaLaunchCooperativeKernel(reinterpret_cast<void*>(&ns::k), g, b, args)",
-             "k<>[g|b|-|-](args) cudaLaunchCooperativeKernel(reinterpret_cast<void*>(&ns::k), g, b, args)"),
-            ("cudaLaunchConfig_t c; c.gridDim = dim3(1); c.blockDim = 64; cudaLaunchKernelEx(&c, k<float>, a, b);",
-             "k<float>[dim3(1)|64|-|-](a|b) cudaLaunchKernelEx(&c, k<float>, a, b)"),
+            (
+                "cudaLaunchKernel((void*)k<int>, g, b, args, 16, s)",
+                "k<int>[g|b|16|s](args) cudaLaunchKernel((void*)k<int>, g, b, args, 16, s)",
+            ),
+            (
+                "cudaLaunchCooperativeKernel(reinterpret_cast<void*>(&ns::k), g, b, args)",
+                "k<>[g|b|-|-](args) cudaLaunchCooperativeKernel(reinterpret_cast<void*>(&ns::k), g, b, args)",
+            ),
+            (
+                "cudaLaunchConfig_t c; c.gridDim = dim3(1); c.blockDim = 64; cudaLaunchKernelEx(&c, k<float>, a, b);",
+                "k<float>[dim3(1)|64|-|-](a|b) cudaLaunchKernelEx(&c, k<float>, a, b)",
+            ),
             ("a##_k<<<1, 2>>>()", "a##_k<>[1|2|-|-]() a##_k<<<1, 2>>>()"),
             ("k<<<1, 2", ""),
             ("k<<<1, 2>>>", "k<>[1|2|-|-]() k<<<1, 2>>>"),

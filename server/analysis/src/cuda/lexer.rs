@@ -185,7 +185,9 @@ impl<'t> Lexer<'t> {
         let mut at = quote + 1;
         while let Some(&byte) = self.bytes.get(at) {
             match byte {
-                b'\\' if self.bytes.get(at + 1) == Some(&b'\r') && self.bytes.get(at + 2) == Some(&b'\n') => at += 3,
+                b'\\' if self.bytes.get(at + 1) == Some(&b'\r') && self.bytes.get(at + 2) == Some(&b'\n') => {
+                    at += 3
+                }
                 b'\\' => at += 2,
                 b'\n' | b'\r' => return (at, false),
                 _ if byte == mark => return (at + 1, true),
@@ -220,7 +222,9 @@ impl<'t> Lexer<'t> {
     /// The end of the directive that starts here.
     fn directive_end(&mut self) -> usize {
         let mut at = self.position;
-        while let Some(found) = self.bytes[at..].iter().position(|b| matches!(b, b'\n' | b'\r' | b'/' | b'"' | b'\'')) {
+        while let Some(found) =
+            self.bytes[at..].iter().position(|b| matches!(b, b'\n' | b'\r' | b'/' | b'"' | b'\''))
+        {
             at += found;
             match self.bytes[at] {
                 b'/' if self.bytes.get(at + 1) == Some(&b'*') => {

@@ -30,7 +30,12 @@ pub struct Locals<'o> {
 
 impl<'o> Locals<'o> {
     /// Reads the body `tokens`, of the text `masked`; what they lack is asked of `outer`.
-    pub fn read(tokens: &[Token], masked: &str, template: &'o [TemplateParameter], outer: &'o dyn Constants) -> Self {
+    pub fn read(
+        tokens: &[Token],
+        masked: &str,
+        template: &'o [TemplateParameter],
+        outer: &'o dyn Constants,
+    ) -> Self {
         let mut locals = Self { locals: Vec::new(), varying: Vec::new(), template, outer };
         let mut scopes: Vec<usize> = Vec::new();
         let bytes = masked.as_bytes();
@@ -63,17 +68,24 @@ impl<'o> Locals<'o> {
         let value = match byte(next) {
             b'=' if byte(next + 1) == b'=' => return,
             b'=' if typed => statement_value(tokens, next + 1),
-            b'(' | b'{' if typed && is_dim3 => group_end(tokens, next).map(|end| Span::new(tokens[next].start, tokens[end].end)),
+            b'(' | b'{' if typed && is_dim3 => {
+                group_end(tokens, next).map(|end| Span::new(tokens[next].start, tokens[end].end))
+            }
             b'(' | b'{' if typed => group_end(tokens, next)
                 .filter(|end| *end > next + 1)
                 .map(|end| Span::new(tokens[next + 1].start, tokens[end - 1].end)),
             _ => {
                 let written = matches!(byte(next), b'=')
-                    || (matches!(byte(next), b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'>')
-                        && (byte(next + 1) == b'=' || (byte(next + 1) == byte(next) && byte(next + 2) == b'=')))
+                    || (matches!(
+                        byte(next),
+                        b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'<' | b'>'
+                    ) && (byte(next + 1) == b'='
+                        || (byte(next + 1) == byte(next) && byte(next + 2) == b'=')))
                     || (matches!(byte(next), b'+' | b'-') && byte(next + 1) == byte(next))
                     || (byte(next) == b'.' && byte(next + 2) == b'=' && byte(next + 3) != b'=')
-                    || (index >= 2 && matches!(byte(index - 1), b'+' | b'-') && byte(index - 1) == byte(index - 2))
+                    || (index >= 2
+                        && matches!(byte(index - 1), b'+' | b'-')
+                        && byte(index - 1) == byte(index - 2))
                     || (index >= 2 && byte(index - 1) == b'&' && matches!(byte(index - 2), b'(' | b','));
                 if written {
                     let list_declares = listed && byte(next) == b'=';
@@ -109,7 +121,10 @@ impl<'o> Locals<'o> {
 
 /// Words before a name that do not declare it.
 fn is_statement(word: &[u8]) -> bool {
-    matches!(word, b"return" | b"else" | b"new" | b"delete" | b"throw" | b"case" | b"goto" | b"do" | b"sizeof")
+    matches!(
+        word,
+        b"return" | b"else" | b"new" | b"delete" | b"throw" | b"case" | b"goto" | b"do" | b"sizeof"
+    )
 }
 
 /// What stands between `first` and the end of its declarator.

@@ -83,6 +83,8 @@ impl Hasher for NameHasher {
 }
 
 type Names<V> = HashMap<Box<[u8]>, V, BuildHasherDefault<NameHasher>>;
+/// A macro whose kind depends on others, with what is known of it.
+type Open<'a> = (&'a [u8], Attribute, &'a [Box<[u8]>]);
 
 /// What was seen of a macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +140,7 @@ impl Definitions {
     /// Those that are attributes, given those that are known to be.
     fn resolve(&self, known: &dyn Fn(&[u8]) -> Option<Attribute>) -> Names<Option<Attribute>> {
         let mut resolved: Names<Option<Attribute>> = Names::default();
-        let mut open: Vec<(&[u8], Attribute, &[Box<[u8]>])> = Vec::new();
+        let mut open: Vec<Open<'_>> = Vec::new();
         for (name, seen) in &self.seen {
             match seen {
                 Seen::Attribute(attribute) => drop(resolved.insert(name.clone(), Some(*attribute))),
@@ -150,10 +152,8 @@ impl Definitions {
         for _ in 0..8 {
             let before = open.len();
             open.retain(|(name, attribute, names)| {
-                let parts: Option<Vec<Attribute>> = names
-                    .iter()
-                    .map(|n| resolved.get(n).copied().unwrap_or_else(|| known(n)))
-                    .collect();
+                let parts: Option<Vec<Attribute>> =
+                    names.iter().map(|n| resolved.get(n).copied().unwrap_or_else(|| known(n))).collect();
                 let Some(parts) = parts else { return true };
                 let whole = parts.into_iter().fold(*attribute, |whole, part| Attribute {
                     runs: whole.runs.and(part.runs),
@@ -216,7 +216,8 @@ const LONGEST_ATTRIBUTE: usize = 400;
 /// The name and meaning of the `#define` at `at`.
 fn read_definition(text: &str, at: usize) -> Option<(&[u8], Seen)> {
     let bytes = text.as_bytes();
-    let limit = (at + LONGEST_ATTRIBUTE..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+    let limit =
+        (at + LONGEST_ATTRIBUTE..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
     let line = Lexer::at(text.get(..limit)?, at).next()?;
     let mut tokens = Lexer::within(text, at + 1, line.end);
     tokens.next()?;
@@ -292,15 +293,33 @@ fn read_body(bytes: &[u8], mut tokens: Lexer, call: bool) -> Seen {
 fn is_plain_attribute(word: &[u8]) -> bool {
     matches!(
         word,
-        b"__global__" | b"__device__" | b"__host__" | b"__forceinline__" | b"__noinline__" | b"__forceinline"
-            | b"__inline__" | b"__inline" | b"inline" | b"static" | b"constexpr" | b"__restrict__" | b"__restrict"
-            | b"restrict" | b"__constant__" | b"__managed__" | b"__grid_constant__" | b"__tile__" | b"__tile_global__"
+        b"__global__"
+            | b"__device__"
+            | b"__host__"
+            | b"__forceinline__"
+            | b"__noinline__"
+            | b"__forceinline"
+            | b"__inline__"
+            | b"__inline"
+            | b"inline"
+            | b"static"
+            | b"constexpr"
+            | b"__restrict__"
+            | b"__restrict"
+            | b"restrict"
+            | b"__constant__"
+            | b"__managed__"
+            | b"__grid_constant__"
+            | b"__tile__"
+            | b"__tile_global__"
     )
 }
 
 fn is_call_attribute(word: &[u8]) -> bool {
-    matches!(word, b"__attribute__" | b"__declspec" | b"__launch_bounds__" | b"__cluster_dims__" | b"__maxnreg__")
-        || matches!(word, b"_Pragma" | b"__pragma" | b"__align__" | b"alignas" | b"__block_size__")
+    matches!(
+        word,
+        b"__attribute__" | b"__declspec" | b"__launch_bounds__" | b"__cluster_dims__" | b"__maxnreg__"
+    ) || matches!(word, b"_Pragma" | b"__pragma" | b"__align__" | b"alignas" | b"__block_size__")
 }
 
 #[derive(Deserialize)]
@@ -333,7 +352,9 @@ fn read_table(text: &str) -> Result<Names<Option<Attribute>>, String> {
     for row in table.attribute {
         let runs = match &row.runs {
             None => Runs::default(),
-            Some(name) => runs_of(name).ok_or_else(|| format!("`{name}` is no place where a function runs"))?,
+            Some(name) => {
+                runs_of(name).ok_or_else(|| format!("`{name}` is no place where a function runs"))?
+            }
         };
         for name in row.names {
             names.insert(name.into_bytes().into(), Some(Attribute { runs, call: row.call }));

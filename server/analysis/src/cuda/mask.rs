@@ -21,6 +21,8 @@ pub struct Mark {
     pub runs: Runs,
     /// The arguments of launch bounds, without their parentheses.
     pub bounds: Option<Span>,
+    /// Whether it stands in a branch that was dropped: `#if A` `__device__` `#else` `__global__` `#endif`.
+    pub dropped: bool,
 }
 
 /// An item's text for the grammar.
@@ -42,7 +44,9 @@ pub fn mask(source: &str, blanks: &[Span], macros: &Macros) -> Masked {
         wipe(&mut bytes, *blank);
     }
     let kept = String::from_utf8(bytes).unwrap_or_else(|_| source.to_owned());
-    let (edits, marks) = find_attributes(&kept, macros);
+    let (edits, mut marks) = find_attributes(&kept, macros);
+    marks.extend(blanks.iter().flat_map(|blank| dropped_kernels(source, *blank, macros)));
+    marks.sort_by_key(|mark| mark.span.start);
     let mut bytes = kept.into_bytes();
     for edit in edits {
         wipe(&mut bytes, edit);
@@ -68,6 +72,26 @@ fn wipe(bytes: &mut [u8], span: Span) {
     }
 }
 
+/// The attributes of kernels in a dropped branch.
+fn dropped_kernels(source: &str, blank: Span, macros: &Macros) -> Vec<Mark> {
+    let Some(text) = source.get(blank.range()).filter(|text| !text.starts_with('#')) else {
+        return Vec::new();
+    };
+    let kernel = |token: &Token| {
+        let word = token.text(text.as_bytes());
+        token.kind == Kind::Word
+            && (Runs::of_keyword(word).kernel
+                || macros.get(word).is_some_and(|attribute| attribute.runs.kernel))
+    };
+    let mark = |token: Token| Mark {
+        span: Span::new(token.start, token.end).shifted(blank.start),
+        runs: Runs { kernel: true, ..Runs::default() },
+        bounds: None,
+        dropped: true,
+    };
+    Lexer::at(text, 0).filter(kernel).map(mark).collect()
+}
+
 struct Search<'t> {
     text: &'t str,
     bytes: &'t [u8],
@@ -85,18 +109,13 @@ fn find_attributes(text: &str, macros: &Macros) -> (Vec<Span>, Vec<Mark>) {
     while let Some(token) = lexer.next() {
         match token.kind {
             Kind::BrokenLiteral => search.edits.push(Span::new(token.start, token.end)),
-            Kind::Word => {
-                if search.word(token, last, &mut lexer) {
-                    continue;
-                }
-            }
+            Kind::Word if search.word(token, last, &mut lexer) => continue,
             _ => {}
         }
         head.add(token, search.bytes);
         last = Some(token);
     }
     search.edits.extend(head.attributes(search.bytes));
-    search.marks.sort_by_key(|mark| mark.span.start);
     (search.edits, search.marks)
 }
 
@@ -113,7 +132,7 @@ impl Search<'_> {
                 return true;
             }
             if runs != Runs::default() {
-                self.marks.push(Mark { span, runs, bounds: None });
+                self.marks.push(Mark { span, runs, bounds: None, dropped: false });
             }
             // The grammar's `__noinline__` stands in fewer places than the compiler's.
             return word == b"__noinline__" && {
@@ -133,7 +152,7 @@ impl Search<'_> {
         let bounds = memchr::memmem::find(word, b"LAUNCH_BOUNDS").is_some() || word == b"__launch_bounds__";
         let inside = arguments.map(|a| Span::new(a.start + 1, a.end - 1)).filter(|_| bounds);
         self.edits.push(span);
-        self.marks.push(Mark { span, runs: attribute.runs, bounds: inside });
+        self.marks.push(Mark { span, runs: attribute.runs, bounds: inside, dropped: false });
         true
     }
 

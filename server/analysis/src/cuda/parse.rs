@@ -42,7 +42,9 @@ impl ItemParser {
         }
         let tree = if bytes.len() <= SHORT { self.run(bytes, &|| true) } else { self.run(bytes, keep_going) };
         match tree {
-            Some(tree) if resumed && tree.root_node().has_error() && bytes.len() <= MEDIUM => self.run(bytes, &|| true),
+            Some(tree) if resumed && tree.root_node().has_error() && bytes.len() <= MEDIUM => {
+                self.run(bytes, &|| true)
+            }
             Some(tree) => Some(tree),
             None => {
                 self.unfinished = Some(hash);
@@ -58,7 +60,8 @@ impl ItemParser {
             std::cmp::Ordering::Equal => b"\n".as_slice(),
             std::cmp::Ordering::Greater => b"",
         };
-        let mut progress = |_: &_| if keep_going() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        let mut progress =
+            |_: &_| if keep_going() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         let options = ParseOptions::new().progress_callback(&mut progress);
         self.parser.parse_with_options(&mut read, None, Some(options))
     }

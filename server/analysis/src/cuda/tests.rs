@@ -21,7 +21,14 @@ fn shown(text: &str) -> Vec<String> {
         let template: Vec<String> = f
             .template_parameters
             .iter()
-            .map(|t| format!("{} {}{}", t.kind, t.name, t.default.as_ref().map(|d| format!("={d}")).unwrap_or_default()))
+            .map(|t| {
+                format!(
+                    "{} {}{}",
+                    t.kind,
+                    t.name,
+                    t.default.as_ref().map(|d| format!("={d}")).unwrap_or_default()
+                )
+            })
             .collect();
         let bounds = f.launch_bounds.as_ref().map(|b| {
             let parts = [Some(&b.max_threads), b.min_blocks.as_ref(), b.max_cluster.as_ref()];
@@ -57,7 +64,10 @@ fn functions_of_every_shape() {
         ("static __device__ __forceinline__ float f(float x[3]) { return *x; }", "1: Device f(float [3] x)"),
         ("__host__ __device__ int g(void);", "1: HostDevice g();"),
         ("int main() { return 0; }", "1: Host main()"),
-        ("namespace a::b { namespace { extern \"C\" { void f() {} } } }\nvoid g() {}", "1: Host a::b::f()|2: Host g()"),
+        (
+            "namespace a::b { namespace { extern \"C\" { void f() {} } } }\nvoid g() {}",
+            "1: Host a::b::f()|2: Host g()",
+        ),
         (
             "struct S { __device__ int f() const { return 1; } S(int x) : a{x} {} int operator()(int i); int a; };",
             "1: Device S::f()|1: Host S::S(int x)|1: Host S::operator()(int i);",
@@ -69,26 +79,56 @@ fn functions_of_every_shape() {
         ("#define K extern \"C\" __global__\nK void k(int n) {}", "2: Kernel k(int n)"),
         ("#define LB(n) __launch_bounds__(n)\n__global__ void LB(64) k() {}", "2: Kernel k()"),
         ("__global__ void MY_LAUNCH_BOUNDS(64) k() {}", "1: Kernel k()"),
-        ("__cluster_dims__(2, 1, 1) __launch_bounds__(128) __global__ void k() {}", "1: Kernel k() bounds 128=Some(128)"),
+        (
+            "__cluster_dims__(2, 1, 1) __launch_bounds__(128) __global__ void k() {}",
+            "1: Kernel k() bounds 128=Some(128)",
+        ),
         ("__global__ void __maxnreg__(32) __cluster_dims__(1) k(int* p) {}", "1: Kernel k(int* p)"),
         ("TEST(A, b) { k<<<1, 2>>>(); }", "1: Host TEST(A , b )"),
         ("MACRO(x)\n__global__ void k() {}", "2: Kernel k()"),
-        ("__global__ void k(\n#if A\n  int a,\n#else\n  float a,\n#endif\n  int n)\n{\n}", "1: Kernel k(int a, int n)"),
+        (
+            "__global__ void k(\n#if A\n  int a,\n#else\n  float a,\n#endif\n  int n)\n{\n}",
+            "1: Kernel k(int a, int n)",
+        ),
         ("__global__ void k(int a)\n#pragma unroll\n{\n}\nvoid f() {}", "1: Kernel k(int a)|5: Host f()"),
-        ("#ifdef A\nvoid a() {\n#else\nvoid b() {\n#endif\n}\n__global__ void k() {}", "2: Host a()|7: Kernel k()"),
-        ("#ifdef A\nvoid a() {}\n#else\nvoid b() {}\n#endif\nvoid c() {}", "2: Host a()|4: Host b()|6: Host c()"),
+        (
+            "#ifdef A\nvoid a() {\n#else\nvoid b() {\n#endif\n}\n__global__ void k() {}",
+            "2: Host a()|7: Kernel k()",
+        ),
+        (
+            "#ifdef A\nvoid a() {}\n#else\nvoid b() {}\n#endif\nvoid c() {}",
+            "2: Host a()|4: Host b()|6: Host c()",
+        ),
+        (
+            "template <class T>\n#if A\n__global__ void k(T x) {}\n#else\n__global__ void k(int y) {}\n#endif\nvoid f() {}",
+            "3: Kernel k<class T>(T x)|5: Kernel k(int y)|7: Host f()",
+        ),
+        ("#ifdef A\n__device__\n#else\n__global__\n#endif\nvoid k(int x) {}", "6: Kernel k(int x)"),
         ("#if 0\nthis isn't C {\n#endif\n__global__ void k() {}", "4: Kernel k()"),
         ("#if 0\n__global__ void k() {}\n#endif", "2: Kernel k()"),
-        ("#ifdef __cplusplus\nextern \"C\" {\n#endif\nvoid f();\n#ifdef __cplusplus\n}\n#endif\nvoid g();", "4: Host f();|8: Host g();"),
-        ("#define KERNEL(name) \\\n __global__ void name##_kernel(int* p) { \\\n }", "2: Kernel name##_kernel(int* p)"),
+        (
+            "#ifdef __cplusplus\nextern \"C\" {\n#endif\nvoid f();\n#ifdef __cplusplus\n}\n#endif\nvoid g();",
+            "4: Host f();|8: Host g();",
+        ),
+        (
+            "#define KERNEL(name) \\\n __global__ void name##_kernel(int* p) { \\\n }",
+            "2: Kernel name##_kernel(int* p)",
+        ),
         ("auto l = [=] __device__ (int i) { return i; };\nvoid f() {}", "2: Host f()"),
         ("void f() {\n  if (x) {\n}\n\n__global__ void k() {}\n", "1: Host f()|5: Kernel k()"),
+        ("float f(int n) {\n  for (int i = 0; i <\n  g(;\n}\nvoid g() {}", "1: Host f(int n)|5: Host g()"),
         ("struct X { int a; }\n__global__ void k() {}", "2: Kernel k()"),
         ("template <class T> requires requires (T t) { t.x; }\nvoid f(T t) {}", "2: Host f<class T>(T t)"),
         ("void f(int (*callback)(int), int&& x) {}", "1: Host f(int (* )(int) callback, int&& x)"),
         ("operator int() {}", "1: Host operator int()"),
-        ("\u{feff}__global__ void k() {}\r\nvoid f() {}\rvoid g() {}", "1: Kernel k()|2: Host f()|2: Host g()"),
-        ("// __global__ void a() {}\n/* __global__ void b() {} */ const char* s = R\"(__global__ void c() {})\";", ""),
+        (
+            "\u{feff}__global__ void k() {}\r\nvoid f() {}\rvoid g() {}",
+            "1: Kernel k()|2: Host f()|2: Host g()",
+        ),
+        (
+            "// __global__ void a() {}\n/* __global__ void b() {} */ const char* s = R\"(__global__ void c() {})\";",
+            "",
+        ),
         ("__global__ void k() { /* never ended", "1: Kernel k()"),
     ] {
         assert_eq!(shown(text).join("|"), expected, "{text}");
@@ -109,7 +149,8 @@ fn a_signature_split_by_the_preprocessor_is_one_kernel() {
         kernels,
         [("scale_rows", 2, Some((6, 9))), ("scale_wide", 13, Some((17, 19))), ("after", 21, Some((21, 23)))]
     );
-    let findings: Vec<_> = analysis.findings().iter().map(|f| (f.code.as_str(), line(f.span.start))).collect();
+    let findings: Vec<_> =
+        analysis.findings().iter().map(|f| (f.code.as_str(), line(f.span.start))).collect();
     assert_eq!(findings, [("static/uncoalesced-access", 18), ("static/uncoalesced-access", 22)]);
 }
 
@@ -173,10 +214,52 @@ fn any_text_is_survived() {
 
 /// Pieces that break and mend a text.
 const PIECES: &[&str] = &[
-    "{", "}", "(", ")", ";", "\"", "'", "/*", "*/", "//", "\n", "\r\n", "\r", "#if A\n", "\n#else\n", "\n#endif\n", "\n#if 0\n", "#define N 32\n",
-    "#define ATTR __device__\n", "ATTR ", "__global__ void k(float* p, int n)", "__device__ float f(float x)", "{ p[threadIdx.x * N] = 1.0; }",
-    "void h() { dim3 b(N, 2); k<<<1, b>>>(p, N); }", "namespace a {", "template <typename T>", "struct S {", "};", "R\"(", ")\"", "é", "\u{feff}",
-    "constexpr int M = N * 2;", "extern \"C\" {", "\\\n", "<<<", ">>>", "=", ",", "x", " ", "\0", "else", "case 1:", "FOO(x)\n", "__launch_bounds__(N)",
+    "{",
+    "}",
+    "(",
+    ")",
+    ";",
+    "\"",
+    "'",
+    "/*",
+    "*/",
+    "//",
+    "\n",
+    "\r\n",
+    "\r",
+    "#if A\n",
+    "\n#else\n",
+    "\n#endif\n",
+    "\n#if 0\n",
+    "#define N 32\n",
+    "#define ATTR __device__\n",
+    "ATTR ",
+    "__global__ void k(float* p, int n)",
+    "__device__ float f(float x)",
+    "{ p[threadIdx.x * N] = 1.0; }",
+    "void h() { dim3 b(N, 2); k<<<1, b>>>(p, N); }",
+    "namespace a {",
+    "template <typename T>",
+    "struct S {",
+    "};",
+    "R\"(",
+    ")\"",
+    "é",
+    "\u{feff}",
+    "constexpr int M = N * 2;",
+    "extern \"C\" {",
+    "\\\n",
+    "<<<",
+    ">>>",
+    "=",
+    ",",
+    "x",
+    " ",
+    "\0",
+    "else",
+    "case 1:",
+    "FOO(x)\n",
+    "__launch_bounds__(N)",
 ];
 
 #[derive(Clone, Debug)]
@@ -188,9 +271,9 @@ struct Change {
 }
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {
-    let change = (any::<prop::sample::Index>(), 0..12usize, prop::collection::vec(0..PIECES.len(), 0..3), 0..40u32).prop_map(
-        |(place, removed, inserted, patience)| Change { place, removed, inserted, patience },
-    );
+    let change =
+        (any::<prop::sample::Index>(), 0..12usize, prop::collection::vec(0..PIECES.len(), 0..3), 0..40u32)
+            .prop_map(|(place, removed, inserted, patience)| Change { place, removed, inserted, patience });
     prop::collection::vec(change, 1..25)
 }
 

@@ -5,7 +5,8 @@ use super::lexer::Lexer;
 /// `text` on one line. Its words are untouched.
 pub fn tidy(text: &str) -> String {
     let text = text.trim();
-    let plain = !text.bytes().any(|b| matches!(b, b'\n' | b'\r' | b'\t' | b'/' | b'\\')) && !text.contains("  ");
+    let plain =
+        !text.bytes().any(|b| matches!(b, b'\n' | b'\r' | b'\t' | b'/' | b'\\')) && !text.contains("  ");
     if plain {
         return text.to_owned();
     }

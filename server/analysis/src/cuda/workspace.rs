@@ -84,15 +84,22 @@ impl Table {
     /// `#define NAME 32`
     fn add(&mut self, text: &str) {
         let bytes = text.as_bytes();
-        for line in Lexer::at(text, 0).filter(|token| token.kind == Kind::Directive && token.end - token.start < 256) {
+        for line in
+            Lexer::at(text, 0).filter(|token| token.kind == Kind::Directive && token.end - token.start < 256)
+        {
             let mut tokens = Lexer::within(text, line.start + 1, line.end);
             if tokens.next().is_none_or(|word| word.text(bytes) != b"define") {
                 continue;
             }
-            let Some(name) = tokens.next().filter(|t| t.kind == Kind::Word && bytes.get(t.end) != Some(&b'(')) else {
+            let Some(name) =
+                tokens.next().filter(|t| t.kind == Kind::Word && bytes.get(t.end) != Some(&b'('))
+            else {
                 continue;
             };
-            let (Some(key), Some(body)) = (text.get(name.start..name.end), text.get(name.end..line.end)) else { continue };
+            let (Some(key), Some(body)) = (text.get(name.start..name.end), text.get(name.end..line.end))
+            else {
+                continue;
+            };
             let value = fold_text(&super::tidy::tidy(body), self);
             let known = self.0.entry(key.to_owned()).or_insert(value);
             if *known != value {

@@ -193,6 +193,10 @@ impl Walk {
             {
                 self.registration(node, name, piece);
             }
+            ("synchronize", _) => {
+                let scope = self.scope();
+                self.facts.waits.push(scope);
+            }
             ("set_default_device" | "set_default_tensor_type", _) => self.facts.default_device = true,
             _ if sinks::may_compile(name) => {
                 if let Some(function) = piece.path(function) {

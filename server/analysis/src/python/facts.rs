@@ -24,6 +24,8 @@ pub(super) struct Facts {
     pub(super) kernel_texts: Vec<KernelText>,
     pub(super) items: Vec<ItemCall>,
     pub(super) moves: Vec<Move>,
+    /// Levels that wait for the GPU anyway, by `torch.cuda.synchronize()`.
+    pub(super) waits: Vec<ScopeIndex>,
     /// Something here says where all tensors are made: `torch.set_default_device`, `with torch.device(…)`.
     pub(super) default_device: bool,
 }

@@ -85,9 +85,17 @@ impl<'a> Names<'a> {
         if scope != 0 {
             return Level { piece, scope };
         }
-        let head = self.pieces.get(piece).and_then(|piece| piece.class);
-        let class = head.and_then(|head| Some((head, self.facts.get(head)?.classes.last()?.scope)));
-        class.map_or(MODULE, |(piece, scope)| Level { piece, scope })
+        let head = self.pieces.get(piece).and_then(|piece| piece.outer);
+        // The head of a class or function has no other level than its own.
+        let own = |head: usize| {
+            Some((head, self.facts.get(head)?.scopes.len().checked_sub(1).filter(|own| *own > 0)?))
+        };
+        head.and_then(own).map_or(MODULE, |(piece, scope)| Level { piece, scope })
+    }
+
+    /// Whether this is the file's own level.
+    pub(super) fn is_file(&self, level: Level) -> bool {
+        level == MODULE
     }
 
     fn parent(&self, level: Level) -> Option<Level> {
@@ -193,16 +201,21 @@ impl<'a> Names<'a> {
     /// What the functions of this name return: `make_source`, `self.make_source`.
     pub(super) fn returned(&self, path: &str) -> Vec<Assigned<'a>> {
         let name = path.rsplit('.').next().unwrap_or_default();
-        let mut found = Vec::new();
-        for (piece, function) in self.functions.get(name).into_iter().flatten() {
-            let Some(facts) = self.facts.get(*piece) else { continue };
-            let returned = facts
-                .assignments
-                .iter()
-                .filter(|a| a.scope == function.scope && a.target == super::facts::RETURNED);
-            found.extend(returned.map(|assignment| (*piece, assignment)));
+        let functions = self.functions.get(name).into_iter().flatten();
+        let returned =
+            functions.flat_map(|(piece, f)| self.known(self.level(*piece, f.scope), super::facts::RETURNED));
+        returned.copied().collect()
+    }
+
+    /// Where each piece ends with all its members.
+    pub(super) fn ends(&self) -> Vec<usize> {
+        let mut ends: Vec<_> = self.pieces.iter().map(|piece| piece.span.end).collect();
+        for index in (0..self.pieces.len()).rev() {
+            if let Some(outer) = self.pieces[index].outer {
+                ends[outer] = ends[outer].max(ends[index]);
+            }
         }
-        found
+        ends
     }
 
     /// Where an assignment is evaluated.

@@ -17,22 +17,26 @@ const MODULES: &[&str] = &["nn.Module", "jit.ScriptModule", ".LightningModule", 
 /// Reads the outline off the facts of all pieces.
 pub(super) fn outline(source: &str, names: &Names<'_>) -> Outline {
     let mut outline = Outline::default();
+    let ends = names.ends();
     for (piece, facts) in names.facts.iter().enumerate() {
         let start = names.pieces[piece].span.start;
         for function in &facts.functions {
-            outline.functions.push(self::function(
-                function,
-                names.level(piece, function.outer),
-                start,
-                names,
-            ));
+            let end = end_of(function, piece, &ends, names);
+            let outer = names.level(piece, function.outer);
+            outline.functions.push(self::function(function, outer, start, end, names));
         }
     }
-    outline.modules = modules(source, names);
+    outline.modules = modules(source, &ends, names);
     outline
 }
 
-fn function(fact: &FunctionFact, outer: Level, start: usize, names: &Names<'_>) -> Function {
+/// Where a function ends: behind its statements, if it was cut into them.
+fn end_of(function: &FunctionFact, piece: usize, ends: &[usize], names: &Names<'_>) -> usize {
+    let whole = names.pieces[piece].is_head && function.outer == 0;
+    if whole { ends[piece] } else { function.span.end + names.pieces[piece].span.start }
+}
+
+fn function(fact: &FunctionFact, outer: Level, start: usize, end: usize, names: &Names<'_>) -> Function {
     let parameter = |parameter: &super::facts::ParameterFact| Parameter {
         name: parameter.name.clone(),
         ty: parameter.ty.clone(),
@@ -46,16 +50,15 @@ fn function(fact: &FunctionFact, outer: Level, start: usize, names: &Names<'_>) 
         template_parameters: Vec::new(),
         parameters: fact.parameters.iter().map(parameter).collect(),
         launch_bounds: None,
-        span: fact.span.shifted(start),
+        span: Span::new(fact.span.start + start, end),
         name_span: fact.name_span.shifted(start),
-        body: fact.body.map(|body| body.shifted(start)),
+        body: fact.body.map(|body| Span::new(body.start + start, end)),
         unit: None,
     }
 }
 
 /// The modules in the order of the text.
-fn modules(source: &str, names: &Names<'_>) -> Vec<Module> {
-    let ends = class_ends(names);
+fn modules(source: &str, ends: &[usize], names: &Names<'_>) -> Vec<Module> {
     let mut modules = Vec::new();
     let mut places = HashMap::new();
     let mut known = HashMap::new();
@@ -66,7 +69,7 @@ fn modules(source: &str, names: &Names<'_>) -> Vec<Module> {
                 continue;
             }
             let mut span = class.span.shifted(start);
-            if names.pieces[piece].is_class && class.outer == 0 {
+            if names.pieces[piece].is_head && class.outer == 0 {
                 span.end = span.end.max(ends[piece]);
             }
             places.insert(names.level(piece, class.scope), modules.len());
@@ -80,26 +83,24 @@ fn modules(source: &str, names: &Names<'_>) -> Vec<Module> {
             });
         }
     }
+    let mut constructors = HashMap::new();
     for (piece, facts) in names.facts.iter().enumerate() {
         for function in &facts.functions {
-            let level = names.level(piece, function.outer);
-            if let Some(module) = places.get(&level).and_then(|index| modules.get_mut(*index)) {
-                add_method(module, piece, function, source, names);
+            let Some(index) = places.get(&names.level(piece, function.outer)) else { continue };
+            modules[*index].methods.push(method(
+                piece,
+                function,
+                end_of(function, piece, ends, names),
+                source,
+                names,
+            ));
+            if function.name == "__init__" {
+                constructors.insert(names.level(piece, function.scope), *index);
             }
         }
     }
+    add_parts(&mut modules, &constructors, source, names);
     modules
-}
-
-/// Where the members of each class end, by the class's piece.
-fn class_ends(names: &Names<'_>) -> Vec<usize> {
-    let mut ends: Vec<_> = names.pieces.iter().map(|piece| piece.span.end).collect();
-    for index in (0..names.pieces.len()).rev() {
-        if let Some(class) = names.pieces[index].class {
-            ends[class] = ends[class].max(ends[index]);
-        }
-    }
-    ends
 }
 
 /// Whether a class derives from `torch.nn.Module`, also through other classes of the file.
@@ -147,32 +148,40 @@ fn is_torch_module(path: &str, names: &Names<'_>) -> bool {
     path == "Module" && names.star_of("torch.nn") && names.class("Module").is_none()
 }
 
-fn add_method(module: &mut Module, piece: usize, function: &FunctionFact, source: &str, names: &Names<'_>) {
+fn method(piece: usize, function: &FunctionFact, end: usize, source: &str, names: &Names<'_>) -> Method {
     let start = names.pieces[piece].span.start;
     let text = |span: Span| source.get(span.shifted(start).range()).unwrap_or_default();
     let own = |index: usize, name: &str| index == 0 && matches!(name, "self" | "cls");
     let parameters = function.parameters.iter().enumerate().filter(|(index, p)| !own(*index, &p.name));
-    module.methods.push(Method {
+    Method {
         name: function.name.clone(),
         parameters: parameters.map(|(_, parameter)| text(parameter.span).to_owned()).collect(),
-        span: function.span.shifted(start),
+        span: Span::new(function.span.start + start, end),
         name_span: function.name_span.shifted(start),
-    });
-    if function.name != "__init__" {
-        return;
     }
-    let facts = &names.facts[piece];
-    for assignment in facts.assignments.iter().filter(|a| a.scope == function.scope && !a.augmented) {
-        let Some(name) = assignment.target.strip_prefix("self.") else { continue };
-        let ty = made_by(assignment, text(assignment.value.span));
-        let span = assignment.span.shifted(start);
-        module.parts.push(ModulePart { name: name.to_owned(), ty, span });
+}
+
+/// Adds what the constructors assign to `self`; each constructor with the module that it is of.
+fn add_parts(modules: &mut [Module], constructors: &HashMap<Level, usize>, source: &str, names: &Names<'_>) {
+    for (piece, facts) in names.facts.iter().enumerate() {
+        let start = names.pieces[piece].span.start;
+        let text = |span: Span| source.get(span.shifted(start).range()).unwrap_or_default();
+        let module = |scope| constructors.get(&names.level(piece, scope)).copied();
+        for assignment in facts.assignments.iter().filter(|assignment| !assignment.augmented) {
+            let Some(name) = assignment.target.strip_prefix("self.") else { continue };
+            let Some(index) = module(assignment.scope) else { continue };
+            let ty = made_by(assignment, text(assignment.value.span));
+            let span = assignment.span.shifted(start);
+            modules[index].parts.push(ModulePart { name: name.to_owned(), ty, span });
+        }
+        for registration in &facts.registrations {
+            let Some(index) = module(registration.scope) else { continue };
+            let span = registration.span.shifted(start);
+            let (name, ty) = (registration.name.clone(), registration.by.clone());
+            modules[index].parts.push(ModulePart { name, ty, span });
+        }
     }
-    for registration in facts.registrations.iter().filter(|r| r.scope == function.scope) {
-        let span = registration.span.shifted(start);
-        module.parts.push(ModulePart { name: registration.name.clone(), ty: registration.by.clone(), span });
-    }
-    module.parts.sort_by_key(|part| part.span);
+    modules.iter_mut().for_each(|module| module.parts.sort_by_key(|part| part.span));
 }
 
 /// What makes a part: the function that is called, or the expression.

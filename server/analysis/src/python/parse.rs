@@ -1,6 +1,6 @@
 //! Parses one piece. A parse can be stopped and goes on where it stopped.
 //!
-//! A member of a class is parsed behind a line that opens a class, so that its indentation is right. A long piece is
+//! A member of a class or function is parsed behind a line that opens a class, so that its indentation is right. A long piece is
 //! parsed incrementally, from the tree of the piece that was parsed last; but where the text has an error the tree of
 //! an incremental parse depends on what was there before, so such a piece is parsed afresh. A parse that was stopped may
 //! recover from an error in another way than one that was not; its tree is right, but is not to be remembered.
@@ -12,7 +12,7 @@ use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree};
 
 use crate::CutOff;
 
-/// Put before a member of a class.
+/// Put before a member of a class or function: the grammar lets anything stand in either.
 const CLASS: &str = "class _:\n";
 /// From this length on, in bytes, the last tree is kept for an incremental parse.
 const LONG: usize = 8 << 10;

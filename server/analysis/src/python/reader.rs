@@ -119,7 +119,7 @@ impl Reader {
     fn piece(&mut self, work: &mut Work, keep_going: &dyn Fn() -> bool) -> Result<(), CutOff> {
         let piece = work.splitter.pieces()[work.facts.len()];
         let text = &work.source[piece.span.range()];
-        let member = piece.class.is_some();
+        let member = piece.outer.is_some();
         let key = xxh3_128(text.as_bytes()) ^ u128::from(member);
         let (facts, repeatable) = match self.known.get(&key) {
             Some(facts) => (Arc::clone(facts), true),

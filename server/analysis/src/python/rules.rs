@@ -1,10 +1,12 @@
 //! The static rules for PyTorch code. Each holds back where it can't know: an unknown tensor may well be on the CPU, and
 //! a finding that is wrong costs more than one that is missing.
 
+use std::collections::HashSet;
+
 use stitch_findings::{Code, Finding, Place};
 
 use super::facts::{ItemCall, Move, Origin};
-use super::names::{Level, Names};
+use super::names::{Assigned, Level, Names};
 use super::origin::{INDEXED, MOVED};
 
 /// Functions of torch that make a tensor and take `device=`.
@@ -109,9 +111,10 @@ pub(super) fn check(names: &Names<'_>) -> Vec<Finding> {
     }
     let is_test = TESTS.iter().any(|module| names.imports_from(module));
     let placed_by_default = names.facts.iter().any(|facts| facts.default_device);
+    let waiting = waiting(names);
     for (piece, facts) in names.facts.iter().enumerate() {
         if !is_test {
-            findings.extend(facts.items.iter().filter_map(|item| item_in_loop(item, piece, names)));
+            findings.extend(facts.items.iter().filter_map(|item| item_in_loop(item, piece, &waiting, names)));
         }
         if !placed_by_default {
             findings.extend(facts.moves.iter().filter_map(|moved| cpu_tensor_moved(moved, piece, names)));
@@ -120,13 +123,21 @@ pub(super) fn check(names: &Names<'_>) -> Vec<Finding> {
     findings
 }
 
-fn item_in_loop(item: &ItemCall, piece: usize, names: &Names<'_>) -> Option<Finding> {
+fn item_in_loop(
+    item: &ItemCall,
+    piece: usize,
+    waiting: &HashSet<(Level, Option<usize>)>,
+    names: &Names<'_>,
+) -> Option<Finding> {
     let level = names.level(piece, item.scope);
     let function = names.function_around(level);
-    if function.is_some_and(is_unhurried) {
+    if function.is_some_and(is_unhurried) || waiting.contains(&place_of(level, piece, names)) {
         return None;
     }
-    if item.receiver.path.is_empty() || !may_be_on_gpu(&item.receiver, level, names) {
+    if item.receiver.path.is_empty()
+        || is_comparison(&item.text)
+        || !may_be_on_gpu(&item.receiver, level, names)
+    {
         return None;
     }
     let span = item.span.shifted(names.pieces[piece].span.start);
@@ -141,6 +152,25 @@ fn item_in_loop(item: &ItemCall, piece: usize, names: &Names<'_>) -> Option<Find
         Some(name) => finding.about(name),
         None => finding,
     })
+}
+
+/// The functions that synchronise by themselves, as what measures time does, with the piece of each. The file's own level
+/// counts for the one statement only.
+fn waiting(names: &Names<'_>) -> HashSet<(Level, Option<usize>)> {
+    let of_piece = |(piece, facts): (usize, &std::sync::Arc<super::facts::Facts>)| {
+        facts.waits.iter().map(|scope| place_of(names.level(piece, *scope), piece, names)).collect::<Vec<_>>()
+    };
+    names.facts.iter().enumerate().flat_map(of_piece).collect()
+}
+
+fn place_of(level: Level, piece: usize, names: &Names<'_>) -> (Level, Option<usize>) {
+    (level, names.is_file(level).then_some(piece))
+}
+
+/// Whether a value measures how far two tensors are apart: that is a check, not a part of the work.
+fn is_comparison(text: &str) -> bool {
+    let subtracts = text.contains(" - ") && ["abs(", "norm("].iter().any(|measure| text.contains(measure));
+    subtracts || text.contains("diff")
 }
 
 /// Whether a function of this name may wait for the GPU as it likes.
@@ -197,7 +227,7 @@ fn cpu_tensor_moved(moved: &Move, piece: usize, names: &Names<'_>) -> Option<Fin
     let (origin, made_at) = if direct {
         (&moved.receiver, None)
     } else {
-        let (origin, span) = made_before(moved, level, names)?;
+        let (origin, span) = made_before(moved, moved.span.start + start, level, names)?;
         (origin, Some(span))
     };
     let full = names.resolve(&origin.path);
@@ -221,6 +251,7 @@ fn cpu_tensor_moved(moved: &Move, piece: usize, names: &Names<'_>) -> Option<Fin
 /// In `forward`, the last value of a name before it is moved.
 fn made_before<'a>(
     moved: &Move,
+    moved_at: usize,
     level: Level,
     names: &Names<'a>,
 ) -> Option<(&'a Origin, stitch_findings::Span)> {
@@ -228,12 +259,14 @@ fn made_before<'a>(
         return None;
     }
     let assignments = names.assignments(level, &moved.receiver.path);
-    let before = assignments.iter().filter(|(_, assignment)| assignment.span.end <= moved.span.start);
-    // `x = x.to(device)` assigns around the move.
-    let last = before.max_by_key(|(_, assignment)| assignment.span)?;
+    let place =
+        |assigned: &Assigned<'_>| Some(assigned.1.span.shifted(names.pieces.get(assigned.0)?.span.start));
+    // `x = x.to(device)` assigns around the move, and so not before it.
+    let before =
+        assignments.iter().filter(|assigned| place(assigned).is_some_and(|span| span.end <= moved_at));
+    let last = before.max_by_key(|assigned| place(assigned))?;
     if names.level_of(*last) != level || !last.1.origin.called || last.1.augmented {
         return None;
     }
-    let start = names.pieces.get(last.0)?.span.start;
-    Some((&last.1.origin, last.1.span.shifted(start)))
+    Some((&last.1.origin, place(last)?))
 }

@@ -1,4 +1,4 @@
-//! Cuts a Python file into pieces: top-level statements, and the members of classes.
+//! Cuts a Python file into pieces: top-level statements, the members of classes, and the statements of long functions.
 //!
 //! Everything read from a piece depends on the piece's own text, so what is known of an unchanged piece is kept by its
 //! text alone, and a key typed in one method of a long class costs that method. A bracket or quote left open while
@@ -15,15 +15,18 @@ const CLASS_DEPTH: usize = 16;
 /// Lines between two questions whether to go on.
 const LINES_PER_QUESTION: u32 = 256;
 
-/// A top-level statement, a class's head, or a member of a class.
+/// A function of at least this length, in bytes, is cut into its head and its statements.
+const LONG: usize = 4 << 10;
+
+/// A top-level statement, the head of a class or a long function, or a member of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Whole lines, from the first one's indentation to the last one's text; comments and blanks around are left out.
     pub(super) span: Span,
-    /// The piece that is the head of the class around.
-    pub(super) class: Option<usize>,
-    /// Whether this is the head of a class whose members are the pieces that name it.
-    pub(super) is_class: bool,
+    /// The piece that is the head of the class or function around.
+    pub(super) outer: Option<usize>,
+    /// Whether this is the head of a class or function whose members are the pieces that name it.
+    pub(super) is_head: bool,
 }
 
 /// A string that is not closed yet.
@@ -41,11 +44,22 @@ struct OpenClass {
     body: Option<usize>,
 }
 
+/// The statements of a function.
+#[derive(Debug, Default)]
+struct Body {
+    indent: Option<usize>,
+    /// Only decorators of the last statement were seen.
+    decorated: bool,
+    /// Where the text before each statement ends, and where the statement's first line starts.
+    statements: Vec<(usize, usize)>,
+}
+
 /// What the first word of a line says about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Head {
     Class,
-    /// `def`, `import`, `return` and all others that can't stand at the start of a line inside brackets.
+    Function,
+    /// `import`, `return` and all others that can't stand at the start of a line inside brackets.
     Statement,
     Decorator,
     /// `else`, `except`, …: goes on with the statement before.
@@ -67,6 +81,8 @@ pub(super) struct Splitter {
     indent: usize,
     /// Only decorators of the piece that is being read were seen.
     decorated: bool,
+    /// The function that is being read, if the piece is one.
+    function: Option<Body>,
     pieces: Vec<Piece>,
 }
 
@@ -84,6 +100,7 @@ impl Splitter {
                 return Err(CutOff);
             }
         }
+        self.close();
         Ok(())
     }
 
@@ -112,7 +129,7 @@ impl Splitter {
     /// Decides what the line at `start` is, whose text begins at `text`.
     fn begin(&mut self, source: &[u8], start: usize, text: usize, indent: usize) {
         let head = head(&source[text..]);
-        if self.depth > 0 && matches!(head, Head::Class | Head::Statement) {
+        if self.depth > 0 && matches!(head, Head::Class | Head::Function | Head::Statement) {
             self.depth = 0;
         } else if self.depth > 0 || self.joined {
             return;
@@ -122,21 +139,51 @@ impl Splitter {
         if goes_on && !self.opens_body(indent) {
             if indent == self.indent && self.decorated {
                 self.decorated = head == Head::Decorator;
-                self.open_class(head, indent);
+                self.open(head, indent);
+            } else {
+                self.statement(head, start, indent);
             }
             return;
         }
+        self.close();
         while self.classes.last().is_some_and(|class| indent <= class.indent) {
             self.classes.pop();
         }
         if let Some(class) = self.classes.last_mut() {
             class.body.get_or_insert(indent);
         }
-        let class = self.classes.last().map(|class| class.piece);
-        self.pieces.push(Piece { span: Span::new(start, start), class, is_class: false });
+        let outer = self.classes.last().map(|class| class.piece);
+        self.pieces.push(Piece { span: Span::new(start, start), outer, is_head: false });
         self.indent = indent;
         self.decorated = head == Head::Decorator;
-        self.open_class(head, indent);
+        self.open(head, indent);
+    }
+
+    /// Notes a line of a function as one of its statements, if it is the first line of one.
+    fn statement(&mut self, head: Head, start: usize, indent: usize) {
+        let (Some(body), Some(piece)) = (&mut self.function, self.pieces.last()) else { return };
+        if *body.indent.get_or_insert(indent) != indent {
+            return;
+        }
+        if !body.decorated && head != Head::Continues {
+            body.statements.push((piece.span.end, start));
+        }
+        body.decorated = head == Head::Decorator;
+    }
+
+    /// Ends the last piece; a long function becomes a head and its statements.
+    fn close(&mut self) {
+        let index = self.pieces.len().saturating_sub(1);
+        let (Some(body), Some(piece)) = (self.function.take(), self.pieces.last_mut()) else { return };
+        let end = piece.span.end;
+        if piece.span.len() < LONG || body.statements.len() < 2 {
+            return;
+        }
+        piece.span.end = body.statements[0].0;
+        piece.is_head = true;
+        let ends = body.statements[1..].iter().map(|(before, _)| *before).chain([end]);
+        let members = body.statements.iter().zip(ends).map(|((_, start), end)| Span::new(*start, end));
+        self.pieces.extend(members.map(|span| Piece { span, outer: Some(index), is_head: false }));
     }
 
     /// Whether a line with this indentation is the first of the class whose head was just read.
@@ -144,13 +191,15 @@ impl Splitter {
         self.classes.last().is_some_and(|class| class.body.is_none() && indent > class.indent)
     }
 
-    fn open_class(&mut self, head: Head, indent: usize) {
-        if head != Head::Class || self.classes.len() >= CLASS_DEPTH {
-            return;
+    fn open(&mut self, head: Head, indent: usize) {
+        if head == Head::Function {
+            self.function = Some(Body::default());
         }
-        let piece = self.pieces.len() - 1;
-        self.pieces[piece].is_class = true;
-        self.classes.push(OpenClass { piece, indent, body: None });
+        if head == Head::Class && self.classes.len() < CLASS_DEPTH {
+            let piece = self.pieces.len() - 1;
+            self.pieces[piece].is_head = true;
+            self.classes.push(OpenClass { piece, indent, body: None });
+        }
     }
 
     /// Moves over the rest of the line and its end, and returns where its code ends: before a comment and the blanks
@@ -158,6 +207,11 @@ impl Splitter {
     fn scan(&mut self, source: &[u8]) -> usize {
         let mut end = self.at;
         while let Some(&byte) = source.get(self.at) {
+            if self.string.is_none() && PLAIN[usize::from(byte)] {
+                self.at += 1;
+                end = self.at;
+                continue;
+            }
             if byte == b'\n' || byte == b'\r' {
                 if self.string.is_some_and(|string| !string.triple) {
                     self.string = None;
@@ -198,8 +252,14 @@ impl Splitter {
         end
     }
 
-    /// Moves over one character of an open string, or over what closes it.
+    /// Moves over a stretch of an open string, or over what closes it.
     fn in_string(&mut self, source: &[u8], string: OpenString) {
+        let special = |byte: &u8| matches!(byte, b'\\' | b'\n' | b'\r') || *byte == string.quote;
+        let plain = source[self.at..].iter().position(special).unwrap_or(source.len() - self.at);
+        if plain > 0 {
+            self.at += plain;
+            return;
+        }
         let byte = source[self.at];
         if byte == b'\\' {
             // Also in a raw string a backslash keeps the quote behind it from closing.
@@ -214,6 +274,18 @@ impl Splitter {
         }
     }
 }
+
+/// The bytes that are neither blank nor tell anything about lines, strings and brackets.
+const PLAIN: [bool; 256] = {
+    let mut plain = [true; 256];
+    let special = b" \t\n\r\x0b\x0c#\\\"'()[]{}";
+    let mut index = 0;
+    while index < special.len() {
+        plain[special[index] as usize] = false;
+        index += 1;
+    }
+    plain
+};
 
 /// How many bytes of line end stand at `at`: 0, 1 or 2.
 fn line_end(source: &[u8], at: usize) -> usize {
@@ -253,7 +325,9 @@ fn head(line: &[u8]) -> Head {
     }
     match &line[..length] {
         b"class" => Head::Class,
-        b"def" | b"import" | b"return" | b"while" | b"with" | b"try" | b"assert" | b"del" | b"global"
+        b"def" => Head::Function,
+        b"async" if line[length..].trim_ascii_start().starts_with(b"def ") => Head::Function,
+        b"import" | b"return" | b"while" | b"with" | b"try" | b"assert" | b"del" | b"global"
         | b"nonlocal" | b"raise" | b"pass" | b"break" | b"continue" => Head::Statement,
         b"else" | b"elif" | b"except" | b"finally" => Head::Continues,
         _ => Head::Other,
@@ -279,12 +353,12 @@ mod tests {
             .iter()
             .map(|piece| {
                 let mut depth = 0;
-                let mut class = piece.class;
+                let mut class = piece.outer;
                 while let Some(index) = class {
                     depth += 1;
-                    class = pieces[index].class;
+                    class = pieces[index].outer;
                 }
-                let mark = if piece.is_class { "class: " } else { "" };
+                let mark = if piece.is_head { "class: " } else { "" };
                 format!("{}{mark}{}", ">".repeat(depth), source[piece.span.range()].trim_start())
             })
             .collect()
@@ -327,6 +401,26 @@ mod tests {
     }
 
     #[test]
+    fn a_long_function_is_cut_into_its_statements() {
+        let long = format!("x = '{}'", "y".repeat(LONG));
+        let source = format!(
+            "@d\nasync def f(a,\n  b): # c\n  '''doc'''\n  # d\n  {long}\n  if a:\n    b\n  else:\n    c\n  @e\n  def g():\n    pass\n  return (1,\n  2)\ny\n"
+        );
+        assert_eq!(
+            shown(&source),
+            [
+                "class: @d\nasync def f(a,\n  b):",
+                ">'''doc'''",
+                &format!(">{long}"),
+                ">if a:\n    b\n  else:\n    c",
+                ">@e\n  def g():\n    pass",
+                ">return (1,\n  2)",
+                "y"
+            ]
+        );
+    }
+
+    #[test]
     fn line_ends_tabs_form_feeds_and_marks_are_read_as_python_does() {
         assert_eq!(
             shown("\u{feff}class A:\r\n\tx = 1\r\n        y = 2\rz = 3"),
@@ -360,12 +454,13 @@ mod tests {
             while splitter.at < source.len() {
                 splitter.line(source.as_bytes());
             }
+            splitter.close();
             prop_assert_eq!(splitter.pieces(), &whole[..]);
             let mut last = 0;
             for piece in &whole {
                 prop_assert!(piece.span.start >= last && !piece.span.is_empty(), "{:?}", piece);
                 prop_assert!(source.is_char_boundary(piece.span.start) && source.is_char_boundary(piece.span.end));
-                prop_assert!(piece.class.is_none_or(|class| whole[class].is_class));
+                prop_assert!(piece.outer.is_none_or(|outer| whole[outer].is_head));
                 last = piece.span.end;
             }
         }

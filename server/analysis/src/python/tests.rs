@@ -115,6 +115,39 @@ fn the_parts_of_a_module_are_what_its_constructor_makes() {
 }
 
 #[test]
+fn a_long_function_reads_as_a_short_one() {
+    let body = |pad: &str| {
+        format!(
+            "import torch, torch.nn as nn\n{LOAD}class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        {pad}\n        \
+             self.a = nn.Linear(n, n)\n        s = 'a'\n        if n:\n            self.b = load_inline('m', '', s)\n        self.register_buffer('c', n)\n\n    \
+             def forward(self, x):\n        m = torch.ones(3)\n        {pad}\n        for y in x:\n            y.item()\n        def inner(z):\n            \
+             return z\n        return m.to(x.device)\n"
+        )
+    };
+    let (short, long) = (read(&body("pass")), read(&body(&format!("'{}'", "x".repeat(5000)))));
+    let shown = |read: &Read| {
+        let functions: Vec<_> = read.outline.functions.iter().map(|f| f.qualified_name.clone()).collect();
+        let modules: Vec<_> = read
+            .outline
+            .modules
+            .iter()
+            .map(|m| (m.parts.iter().map(|p| p.name.clone()).collect::<Vec<_>>(), m.methods.len()))
+            .collect();
+        let findings: Vec<_> =
+            read.findings.iter().map(|f| (f.code, f.subject.clone(), f.related.len())).collect();
+        (functions, modules, findings, read.units.iter().map(|u| u.text.to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(shown(&short), shown(&long));
+    assert_eq!(shown(&long).0, ["Net.__init__", "Net.forward", "Net.forward.inner"]);
+    assert_eq!((shown(&long).1[0].0.len(), shown(&long).2.len(), shown(&long).3.len()), (3, 2, 1));
+    let source = body(&format!("'{}'", "x".repeat(5000)));
+    let forward = &long.outline.functions[1];
+    assert!(source[forward.span.range()].ends_with("return m.to(x.device)"));
+    assert!(source[forward.body.unwrap().range()].trim_start().starts_with("m = torch.ones(3)"));
+    assert_eq!(long.outline.modules[0].methods[1].span, forward.span);
+}
+
+#[test]
 fn texts_are_found_by_every_way_that_compiles_them() {
     use UnitRole::*;
     for (source, expected) in [
@@ -288,6 +321,10 @@ fn item_in_a_loop_waits_each_time() {
         ("def test_x():\n    for i in y:\n        i.item()", 0),
         ("import pytest\nfor i in y:\n    i.item()", 0),
         ("for i in y:\n    i.item(3)", 0),
+        ("for i in y:\n    torch.cuda.synchronize()\n    i.item()", 0),
+        ("torch.cuda.synchronize()\nfor i in y:\n    i.item()", 1),
+        ("for i in y:\n    if args.DEBUG:\n        print(i.item())", 0),
+        ("for i in y:\n    print((i - j).abs().max().item())", 0),
         ("def attention_reference(y):\n    for i in y:\n        i.item()", 0),
         ("def f(y):\n    for i in y:\n        self.optimizer.state[i]['step'].item()", 0),
     ] {

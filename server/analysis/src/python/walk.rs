@@ -102,7 +102,7 @@ impl Walk {
             }
             self.next += 1;
             advance(&mut cursor);
-            if self.next % NODES_PER_QUESTION == 0 && !keep_going() {
+            if self.next.is_multiple_of(NODES_PER_QUESTION) && !keep_going() {
                 return Err(CutOff);
             }
         }
@@ -207,9 +207,10 @@ impl Walk {
     }
 }
 
-/// Whether a condition holds only every so many times.
+/// Whether a condition holds only every so many times, or only for a person who looks for a mistake.
 fn is_seldom(condition: &str) -> bool {
-    const WORDS: &[&str] = &["every", "freq", "interval", "last_", "first_"];
+    const WORDS: &[&str] = &["debug", "every", "first_", "freq", "interval", "last_", "verbose"];
+    let condition = condition.to_ascii_lowercase();
     condition.contains('%') || WORDS.iter().any(|word| condition.contains(word))
 }
 

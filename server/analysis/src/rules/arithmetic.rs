@@ -6,7 +6,11 @@ use super::report::Report;
 use super::walk::Walker;
 
 /// The exponents for which a product is plainly better than the general power.
-const SMALL_EXPONENTS: &[(f64, &str)] = &[(2.0, "x * x"), (3.0, "x * x * x"), (4.0, "(x * x) * (x * x)"), (-1.0, "1 / x"), (-2.0, "1 / (x * x)")];
+const SMALL_EXPONENTS: &[(f64, &str)] =
+    &[(2.0, "x * x"), (3.0, "x * x * x"), (4.0, "(x * x) * (x * x)"), (-1.0, "1 / x"), (-2.0, "1 / (x * x)")];
+
+/// How far it is followed what a result is combined into.
+const MOST_JOINS: usize = 64;
 
 /// Adds what the function's arithmetic shows.
 pub fn check(walker: &Walker, report: &mut Report) {
@@ -41,7 +45,7 @@ fn doubles(walker: &Walker, report: &mut Report) {
 fn is_wanted(walker: &Walker, index: usize) -> bool {
     let doubles = &walker.facts.doubles;
     let mut at = index;
-    for _ in 0..doubles.len() {
+    for _ in 0..MOST_JOINS {
         match doubles[at].joined {
             Some(next) if !doubles[at].is_wanted && (next as usize) < doubles.len() => at = next as usize,
             _ => break,
@@ -52,7 +56,9 @@ fn is_wanted(walker: &Walker, index: usize) -> bool {
 
 fn powers(walker: &Walker, report: &mut Report) {
     for power in &walker.facts.powers {
-        let Some((exponent, product)) = SMALL_EXPONENTS.iter().find(|(exponent, _)| *exponent == power.exponent) else {
+        let Some((exponent, product)) =
+            SMALL_EXPONENTS.iter().find(|(exponent, _)| *exponent == power.exponent)
+        else {
             continue;
         };
         let base = report.quote(power.base);
@@ -61,6 +67,11 @@ fn powers(walker: &Walker, report: &mut Report) {
             power.name,
             if *exponent < 0.0 { "a few" } else { "one to two" },
         );
-        report.add(Code::POW_SMALL_EXPONENT, power.node, message, &format!("Write it as a product: `{product}`."));
+        report.add(
+            Code::POW_SMALL_EXPONENT,
+            power.node,
+            message,
+            &format!("Write it as a product: `{product}`."),
+        );
     }
 }

@@ -16,9 +16,15 @@ pub fn check(walker: &Walker, report: &mut Report) {
         return;
     }
     for access in &walker.facts.accesses {
-        let (Coefficient::Number(stride), Some(bytes)) = (access.index.x, access.element.bytes()) else { continue };
+        let (Coefficient::Number(stride), Some(bytes)) = (access.index.x, access.element.bytes()) else {
+            continue;
+        };
         let distance = stride.saturating_mul(bytes).saturating_abs();
-        if access.base.memory != Memory::Shared || access.by_few || distance == 0 || distance % BANK_CYCLE != 0 {
+        if access.base.memory != Memory::Shared
+            || access.by_few
+            || distance == 0
+            || distance % BANK_CYCLE != 0
+        {
             continue;
         }
         let place = report.quote(access.node);

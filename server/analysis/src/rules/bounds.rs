@@ -52,8 +52,12 @@ pub fn check(walker: &Walker, report: &mut Report) {
 /// Whether a parameter is named and typed like a number of elements.
 fn is_size(name: &str, ty: Type) -> bool {
     let lower = name.to_ascii_lowercase();
-    let named = matches!(lower.as_str(), "n" | "num" | "size" | "len" | "length" | "count" | "total" | "elements" | "numel")
-        || ["num_", "n_", "nb"].iter().any(|prefix| lower.starts_with(prefix))
-        || ["_size", "_len", "_length", "_count", "elements", "_n", "numel"].iter().any(|suffix| lower.ends_with(suffix));
+    let named = matches!(
+        lower.as_str(),
+        "n" | "num" | "size" | "len" | "length" | "count" | "total" | "elements" | "numel"
+    ) || ["num_", "n_", "nb"].iter().any(|prefix| lower.starts_with(prefix))
+        || ["_size", "_len", "_length", "_count", "elements", "_n", "numel"]
+            .iter()
+            .any(|suffix| lower.ends_with(suffix));
     named && ty.is_integer()
 }

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::facts::{Call, LaunchSite, MultipleTest};
 use super::index::{Coefficient, Index};
-use super::kind::Kind;
+use super::kind::{Field, Kind};
 use super::types::{Type, maths};
 use super::value::Value;
 use super::walk::{Entry, Walker};
@@ -14,7 +14,7 @@ impl<'t> Walker<'t> {
     pub(super) fn call(&mut self, node: Node<'t>, children: &[Entry<'t>]) -> Value {
         let Some(function) = node.child_by_field_name("function") else { return Value::UNKNOWN };
         let arguments: &[Entry<'t>] = match children {
-            [first, rest @ ..] if first.field == Some("function") => rest,
+            [first, rest @ ..] if first.field == Some(Field::Function) => rest,
             all => all,
         };
         if let Some(configuration) = launch_configuration(node) {
@@ -61,7 +61,10 @@ impl<'t> Walker<'t> {
             None => self.environment.returns(name),
         };
         for argument in arguments {
-            self.goes_to(argument.value.loaded(), if target.lanes > 1 { target.component() } else { Type::UNKNOWN });
+            self.goes_to(
+                argument.value.loaded(),
+                if target.lanes > 1 { target.component() } else { Type::UNKNOWN },
+            );
         }
         Value::of(target, Index::UNKNOWN)
     }
@@ -77,7 +80,9 @@ impl<'t> Walker<'t> {
 
     /// `__ldg(address)`, `atomicAdd(address, …)` and their kin.
     fn memory_call(&mut self, node: Node<'t>, name: &'t str, arguments: &[Entry<'t>]) -> Value {
-        let Some(address) = arguments.first().map(|argument| argument.value.loaded()) else { return Value::UNKNOWN };
+        let Some(address) = arguments.first().map(|argument| argument.value.loaded()) else {
+            return Value::UNKNOWN;
+        };
         let element = address.ty.pointee();
         if address.ty.pointers == 1 && address.base.dimensions_left <= 1 {
             self.access(node, address.base, address.index, element, !name.starts_with("__ld"));
@@ -89,13 +94,22 @@ impl<'t> Walker<'t> {
     fn launch(&mut self, node: Node<'t>, function: Node<'t>, configuration: Node<'t>) {
         let kernel = callee(function).map_or("", |name| self.text(name));
         let mut cursor = configuration.walk();
-        let block = configuration.named_children(&mut cursor).filter(|child| Kind::of(*child) != Kind::Comment).nth(1);
+        let mut parts =
+            configuration.named_children(&mut cursor).filter(|child| Kind::of(*child) != Kind::Comment);
+        // The grid, the block, the shared memory, the stream.
+        let (block, stream) = (parts.nth(1), parts.nth(1));
         let is_statement = self.parent().is_some_and(|(kind, _)| kind == Kind::ExpressionStatement);
-        self.facts.launches.push(LaunchSite { kernel, node, block, is_statement });
+        self.facts.launches.push(LaunchSite { kernel, node, block, stream, is_statement });
     }
 
     /// Remembers `thread % divisor` for a test that may follow.
-    pub(super) fn remainder_of_thread(&mut self, node: Node<'t>, left: Value, right: Value, divisor: Node<'t>) {
+    pub(super) fn remainder_of_thread(
+        &mut self,
+        node: Node<'t>,
+        left: Value,
+        right: Value,
+        divisor: Node<'t>,
+    ) {
         let is_thread = left.index.x == Coefficient::Number(1) && !left.index.block && left.index.offset == 0;
         if is_thread && right.constant.is_none() {
             self.last_remainder = Some((node, divisor));
@@ -110,13 +124,11 @@ impl<'t> Walker<'t> {
         {
             inner = child;
         }
-        let Some((_, divisor)) = self.last_remainder.filter(|(remainder, _)| *remainder == inner) else { return };
-        let is_condition = self
-            .parents()
-            .take_while(|kind| matches!(kind, Kind::Binary | Kind::Parenthesized | Kind::ConditionClause))
-            .any(|kind| kind == Kind::ConditionClause);
-        if is_condition {
-            self.facts.multiples.push(MultipleTest { node, divisor, within: self.within() });
+        let Some((_, divisor)) = self.last_remainder.filter(|(remainder, _)| *remainder == inner) else {
+            return;
+        };
+        if let Some(branch) = self.decides() {
+            self.facts.multiples.push(MultipleTest { node, divisor, branch, within: self.within() });
         }
     }
 }
@@ -136,7 +148,9 @@ pub fn callee(function: Node) -> Option<Node> {
     loop {
         node = match node.kind() {
             "identifier" | "field_identifier" => return Some(node),
-            "qualified_identifier" | "template_function" | "template_method" => node.child_by_field_name("name")?,
+            "qualified_identifier" | "template_function" | "template_method" => {
+                node.child_by_field_name("name")?
+            }
             "field_expression" => node.child_by_field_name("field")?,
             "parenthesized_expression" => node.named_child(0)?,
             _ => return None,

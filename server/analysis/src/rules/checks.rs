@@ -15,22 +15,45 @@ pub const WAITING: &[&str] = &[
     "cuStreamSynchronize",
 ];
 
-/// Whether errors of what happens at `node` are asked for: later in the function, anywhere in a loop around it, or by a
-/// function of this file that calls this one.
-pub fn follow(walker: &Walker, node: Node) -> bool {
-    let around = |call: &Call| {
-        let mut within = call.within;
-        while let Some(id) = within {
-            let Some(outer) = walker.facts.loops.get(id as usize) else { return false };
-            if outer.node.start_byte() <= node.start_byte() && node.end_byte() <= outer.node.end_byte() {
-                return true;
-            }
-            within = outer.within;
+/// Where a function asks for errors.
+pub struct Checks {
+    /// Whether a function of this file that calls this one does.
+    by_caller: bool,
+    /// The start of the last call that does.
+    last: Option<usize>,
+    /// The outermost loops in which one does: what comes before it in the text comes after it in the next pass.
+    loops: Vec<(usize, usize)>,
+}
+
+impl Checks {
+    /// Looks at all calls of the function.
+    pub fn of(walker: &Walker) -> Self {
+        let asking: Vec<&Call> = walker.facts.calls.iter().filter(|call| asks(walker, call)).collect();
+        let mut loops: Vec<(usize, usize)> = asking
+            .iter()
+            .filter_map(|call| {
+                let inner = walker.facts.loops.get(call.within? as usize)?;
+                let outer = walker.facts.loops.get(inner.outermost as usize)?;
+                Some((outer.node.start_byte(), outer.node.end_byte()))
+            })
+            .collect();
+        loops.sort_unstable();
+        loops.dedup();
+        Self {
+            by_caller: walker.environment.is_asked_after(&walker.function.name),
+            last: asking.iter().map(|call| call.node.start_byte()).max(),
+            loops,
         }
-        false
-    };
-    let later = walker.facts.calls.iter().filter(|call| call.node.start_byte() >= node.start_byte() || around(call));
-    later.clone().any(|call| asks(walker, call)) || walker.environment.is_asked_after(&walker.function.name)
+    }
+
+    /// Whether errors of what happens at `node` are asked for afterwards.
+    pub fn follow(&self, node: Node) -> bool {
+        let (start, end) = (node.start_byte(), node.end_byte());
+        let around = self.loops.partition_point(|(first, _)| *first <= start).checked_sub(1);
+        self.by_caller
+            || self.last.is_some_and(|last| last >= start)
+            || around.is_some_and(|index| end <= self.loops[index].1)
+    }
 }
 
 fn asks(walker: &Walker, call: &Call) -> bool {
@@ -43,9 +66,19 @@ fn asks(walker: &Walker, call: &Call) -> bool {
 
 /// Whether a function or a macro of this name, in lower case, checks errors by what people call such things.
 fn is_checker(lower: &str) -> bool {
-    ["lasterror", "last_error", "launch_check", "launchcheck", "check_launch", "checklaunch", "checkcuda", "cudacheck"]
-        .iter()
-        .any(|part| lower.contains(part))
-        || (lower.contains("check") && ["cuda", "kernel", "err", "gpu", "sync", "status"].iter().any(|part| lower.contains(part)))
+    [
+        "lasterror",
+        "last_error",
+        "launch_check",
+        "launchcheck",
+        "check_launch",
+        "checklaunch",
+        "checkcuda",
+        "cudacheck",
+    ]
+    .iter()
+    .any(|part| lower.contains(part))
+        || (lower.contains("check")
+            && ["cuda", "kernel", "err", "gpu", "sync", "status"].iter().any(|part| lower.contains(part)))
         || (lower.contains("cuda") && (lower.contains("err") || lower.contains("safe")))
 }

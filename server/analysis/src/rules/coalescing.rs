@@ -1,6 +1,8 @@
 //! Global memory accessed with a stride between neighbouring threads: `static/uncoalesced-access` where the stride is a
 //! constant, `static/row-major-slow-axis` where it is the length of a row.
 
+use std::collections::{HashMap, HashSet};
+
 use stitch_findings::Code;
 
 use super::facts::Access;
@@ -20,7 +22,8 @@ pub fn check(walker: &Walker, report: &mut Report) {
     if walker.environment.has_one_column(&walker.function.name) {
         return;
     }
-    let mut shown: Vec<(Option<u32>, i64)> = Vec::new();
+    let offsets = offsets(walker);
+    let mut shown: HashSet<(Option<u32>, i64)> = HashSet::new();
     for access in &walker.facts.accesses {
         if access.base.memory != Memory::Global || access.by_few {
             continue;
@@ -32,13 +35,13 @@ pub fn check(walker: &Walker, report: &mut Report) {
                 if access.base.variable.is_some_and(|id| walker.facts.recast.contains(&id)) {
                     continue;
                 }
-                let together = takes_all(walker, access, stride);
+                let together = takes_all(walker, &offsets, access, stride);
                 let group = (access.base.variable, stride);
                 if together && shown.contains(&group) {
                     continue;
                 }
                 if strided(access, stride, together, report) {
-                    shown.push(group);
+                    shown.insert(group);
                 }
             }
             Coefficient::Symbol(symbol) => row_major(access, symbol, walker, report),
@@ -47,18 +50,29 @@ pub fn check(walker: &Walker, report: &mut Report) {
     }
 }
 
-/// Whether a thread takes all of its elements, one after the other: `a[4 * i]` to `a[4 * i + 3]`.
-fn takes_all(walker: &Walker, access: &Access, stride: i64) -> bool {
-    if let Step::Variable(id) = access.index.step {
-        return walker.facts.limits.iter().any(|(variable, limit)| *variable == id && *limit >= stride);
+/// A variable, its stride, and whether it is written.
+type Group = (Option<u32>, Coefficient, bool);
+
+/// The constants that are added to each strided index.
+fn offsets(walker: &Walker) -> HashMap<Group, HashSet<i64>> {
+    let mut offsets: HashMap<Group, HashSet<i64>> = HashMap::new();
+    for access in walker.facts.accesses.iter().filter(|access| access.base.memory == Memory::Global) {
+        offsets.entry(group(access)).or_default().insert(access.index.offset);
     }
-    let same = walker.facts.accesses.iter().filter(|other| {
-        other.base == access.base && other.index.x == access.index.x && other.is_store == access.is_store
-    });
-    let mut offsets: Vec<i64> = same.map(|other| other.index.offset).collect();
-    offsets.sort_unstable();
-    offsets.dedup();
-    i64::try_from(offsets.len()).is_ok_and(|count| count >= stride)
+    offsets
+}
+
+fn group(access: &Access) -> Group {
+    (access.base.variable, access.index.x, access.is_store)
+}
+
+/// Whether a thread takes all of its elements, one after the other: `a[4 * i]` to `a[4 * i + 3]`.
+fn takes_all(walker: &Walker, offsets: &HashMap<Group, HashSet<i64>>, access: &Access, stride: i64) -> bool {
+    if let Step::Variable(id) = access.index.step {
+        return walker.facts.limits.get(&id).is_some_and(|limit| *limit >= stride);
+    }
+    let seen = offsets.get(&group(access)).map_or(0, HashSet::len);
+    i64::try_from(seen).is_ok_and(|count| count >= stride)
 }
 
 /// Adds a finding for a constant stride, unless it does not matter; says whether it did.
@@ -119,7 +133,8 @@ fn row_major(access: &Access, symbol: Symbol, walker: &Walker, report: &mut Repo
     }
     let row = quote(factor);
     let place = report.quote(access.node);
-    let walk = if by_other_axis { "threadIdx.y walks along the row" } else { "each thread walks along its own row" };
+    let walk =
+        if by_other_axis { "threadIdx.y walks along the row" } else { "each thread walks along its own row" };
     let message = format!(
         "threadIdx.x is multiplied by {row} in {place} while {walk}: neighbouring threads are {row} elements apart, and \
          a warp's access falls into up to 32 separate sectors."

@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+pub use changed::Changed;
 use tree_sitter::Node;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -147,7 +148,8 @@ impl Environment {
 
     /// The value and the type of a floating constant.
     pub fn floating(&self, name: &str) -> Option<(f64, Type)> {
-        let known = FLOATING.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value, Type::DOUBLE));
+        let known =
+            FLOATING.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value, Type::DOUBLE));
         self.inner.floats.get(name).copied().or(known)
     }
 
@@ -271,10 +273,18 @@ impl Inner {
         }
         for (name, ty) in &piece.signatures {
             let ty = Type::parse(ty);
-            self.returns.entry(name.clone()).and_modify(|seen| if *seen != ty { *seen = Type::UNKNOWN }).or_insert(ty);
+            self.returns
+                .entry(name.clone())
+                .and_modify(|seen| {
+                    if *seen != ty {
+                        *seen = Type::UNKNOWN
+                    }
+                })
+                .or_insert(ty);
         }
         for launch in &piece.launches {
-            let one_column = fold_dimensions(&launch.block, &Known(self)).is_some_and(|[x, y, z]| x == 1 && (y > 1 || z > 1));
+            let one_column = fold_dimensions(&launch.block, &Known(self))
+                .is_some_and(|[x, y, z]| x == 1 && (y > 1 || z > 1));
             let starts_with_one = launch.block.starts_with("dim3(1,") || launch.block.starts_with("dim3{1,");
             let entry = self.launches.entry(launch.kernel.clone()).or_default();
             entry.count += 1;
@@ -329,7 +339,8 @@ impl Inner {
 }
 
 /// Functions of the runtime that return the last error.
-pub const ASKING: &[&str] = &["cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError", "hipPeekAtLastError"];
+pub const ASKING: &[&str] =
+    &["cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError", "hipPeekAtLastError"];
 
 /// The value of a text that is a floating literal, perhaps in brackets or negative.
 fn floating_text(text: &str) -> Option<(f64, Type)> {

@@ -4,9 +4,10 @@ use tree_sitter::Node;
 
 use super::constants::{Constants, fold_text};
 use super::index::{Coefficient, Index};
-use super::kind::Kind;
+use super::kind::{Field, Kind};
+use super::operators;
 use super::types::{Type, floating_literal};
-use super::value::{Base, Memory, Value, product};
+use super::value::{Base, Memory, Value};
 use super::walk::{Entry, Walker};
 
 impl<'t> Walker<'t> {
@@ -18,18 +19,22 @@ impl<'t> Walker<'t> {
             Kind::Qualified => self.constant_named(self.text(node)).unwrap_or(Value::UNKNOWN),
             Kind::Number => number(self.text(node)),
             Kind::Field => self.field(node, children),
-            Kind::Parenthesized | Kind::ConditionClause => children.last().map_or(Value::UNKNOWN, |entry| entry.value),
+            Kind::Parenthesized | Kind::ConditionClause => {
+                children.last().map_or(Value::UNKNOWN, |entry| entry.value)
+            }
             Kind::Comma => children.last().map_or(Value::UNKNOWN, |entry| entry.value.loaded()),
             Kind::Binary => self.binary(node, children),
             Kind::Unary => self.unary(node, children),
             Kind::Cast => {
                 let ty = node.child_by_field_name("type").map_or("", |ty| self.text(ty));
-                let value = by_field(children, "value").map_or(Value::UNKNOWN, |entry| entry.value);
+                let value = by_field(children, Field::Value).map_or(Value::UNKNOWN, |entry| entry.value);
                 self.cast(Type::parse(ty), value)
             }
-            Kind::Sizeof => fold_text(self.text(node), self.environment).map_or(Value::uniform(Type::INT), Value::integer),
+            Kind::Sizeof => {
+                fold_text(self.text(node), self.environment).map_or(Value::uniform(Type::INT), Value::integer)
+            }
             Kind::Conditional => {
-                match (by_field(children, "consequence"), by_field(children, "alternative")) {
+                match (by_field(children, Field::Consequence), by_field(children, Field::Alternative)) {
                     (Some(first), Some(second)) => first.value.loaded().joined(second.value.loaded()),
                     _ => Value::UNKNOWN,
                 }
@@ -58,8 +63,13 @@ impl<'t> Walker<'t> {
             self.used[id] = true;
             return self.variable(id);
         }
-        if let Some(parameter) = self.function.template_parameters.iter().find(|parameter| parameter.name == name) {
-            let default = parameter.default.as_deref().filter(|_| !self.environment.is_instantiated(&self.function.name));
+        if let Some(parameter) =
+            self.function.template_parameters.iter().find(|parameter| parameter.name == name)
+        {
+            let default = parameter
+                .default
+                .as_deref()
+                .filter(|_| !self.environment.is_instantiated(&self.function.name));
             return match default.and_then(|text| fold_text(text, self.environment)) {
                 Some(value) => Value::integer(value),
                 None => Value::of(Type::parse(&parameter.kind), Index { template: true, ..Index::UNIFORM }),
@@ -91,7 +101,9 @@ impl<'t> Walker<'t> {
     }
 
     fn field(&mut self, node: Node<'t>, children: &[Entry<'t>]) -> Value {
-        let (Some(argument), Some(field)) = (by_field(children, "argument"), node.child_by_field_name("field")) else {
+        let (Some(argument), Some(field)) =
+            (by_field(children, Field::Argument), node.child_by_field_name("field"))
+        else {
             return Value::UNKNOWN;
         };
         let axis = self.text(field);
@@ -107,8 +119,13 @@ impl<'t> Walker<'t> {
             "blockDim" | "gridDim" => Value::uniform(Type::INT),
             _ => {
                 let value = argument.value.loaded();
-                let index = if value.index.is_uniform() { Index { offset: 0, ..value.index } } else { Index::UNKNOWN };
-                let ty = if matches!(axis, "x" | "y" | "z" | "w") { value.ty.component() } else { Type::UNKNOWN };
+                let index = if value.index.is_uniform() {
+                    Index { offset: 0, ..value.index }
+                } else {
+                    Index::UNKNOWN
+                };
+                let ty =
+                    if matches!(axis, "x" | "y" | "z" | "w") { value.ty.component() } else { Type::UNKNOWN };
                 Value::of(ty, index)
             }
         }
@@ -126,14 +143,18 @@ impl<'t> Walker<'t> {
                 ..Value::UNKNOWN
             },
             "+" => argument,
-            "~" => Value { constant: argument.constant.map(|value| !value), ..only_uniform(argument.ty, argument.index) },
+            "~" => Value {
+                constant: argument.constant.map(|value| !value),
+                ..only_uniform(argument.ty, argument.index)
+            },
             "!" => {
                 if argument.index.varies() {
                     self.facts.is_guarded = true;
                 }
                 Value {
                     constant: argument.constant.map(|value| i64::from(value == 0)),
-                    selects_few: argument.spares_few || (argument.ty.is_integer() && !argument.index.is_uniform()),
+                    selects_few: argument.spares_few
+                        || (argument.ty.is_integer() && !argument.index.is_uniform()),
                     spares_few: argument.selects_few,
                     ..only_uniform(Type::INT, argument.index)
                 }
@@ -143,70 +164,37 @@ impl<'t> Walker<'t> {
     }
 
     fn binary(&mut self, node: Node<'t>, children: &[Entry<'t>]) -> Value {
-        let (Some(left_entry), Some(right_entry)) = (by_field(children, "left"), by_field(children, "right")) else {
+        let (Some(left_entry), Some(right_entry)) =
+            (by_field(children, Field::Left), by_field(children, Field::Right))
+        else {
             return Value::UNKNOWN;
         };
         let (left, right) = (left_entry.value.loaded(), right_entry.value.loaded());
         let operator = node.child_by_field_name("operator").map_or("", |operator| operator.kind());
-        let known = |apply: fn(i64, i64) -> Option<i64>| {
-            left.constant.zip(right.constant).and_then(|(left, right)| apply(left, right))
-        };
+        let pair = ((left_entry.node, left), (right_entry.node, right));
         let mut value = match operator {
-            "+" if left.ty.pointers > 0 || right.ty.pointers > 0 => return offset_pointer(left, right, false),
+            "+" if left.ty.pointers > 0 || right.ty.pointers > 0 => {
+                return offset_pointer(left, right, false);
+            }
             "-" if left.ty.pointers > 0 => return offset_pointer(left, right, true),
-            "+" => Value { constant: known(i64::checked_add), ..Value::of(Type::INT, left.index.plus(right.index)) },
-            "-" => {
-                let index = left.index.plus(right.index.negative());
-                Value { constant: known(i64::checked_sub), ..Value::of(Type::INT, index) }
-            }
-            "*" => {
-                let index = product((left, left_entry.node.byte_range()), (right, right_entry.node.byte_range()));
-                Value { constant: known(i64::checked_mul), ..Value::of(Type::INT, index) }
-            }
-            "/" => Value { constant: known(i64::checked_div), ..Value::of(Type::INT, divided(left, right.constant)) },
-            "%" => {
-                self.wrapped(left);
-                self.remainder_of_thread(node, left, right, right_entry.node);
-                let index = remainder(left, right.constant.filter(|divisor| *divisor > 0));
-                Value { constant: known(i64::checked_rem), ..Value::of(Type::INT, index) }
-            }
-            "&" => {
-                self.wrapped(left);
-                self.remainder_of_thread(node, left, right, right_entry.node);
-                let size = right.constant.filter(|mask| *mask >= 0 && (mask & (mask + 1)) == 0).map(|mask| mask + 1);
-                Value { constant: known(|left, right| Some(left & right)), ..Value::of(Type::INT, remainder(left, size)) }
-            }
-            "<<" => {
-                let power = right.constant.filter(|by| (0..62).contains(by)).map(|by| 1i64 << by);
-                let index = power.map_or(only_uniform(Type::INT, left.index.plus(right.index)).index, |power| left.index.times(power));
-                Value { constant: left.constant.zip(power).and_then(|(left, power)| left.checked_mul(power)), ..Value::of(Type::INT, index) }
-            }
-            ">>" => {
-                let power = right.constant.filter(|by| (0..62).contains(by)).map(|by| 1i64 << by);
-                Value { constant: left.constant.zip(power).map(|(left, power)| left.div_euclid(power)), ..Value::of(Type::INT, divided(left, power)) }
-            }
             "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||" => {
                 if operator == "==" && right.constant == Some(0) {
                     self.tested_for_zero(node, left_entry.node);
                 }
-                return self.condition_of(operator, (left_entry.node, left), (right_entry.node, right), node);
+                return self.condition_of(operator, pair.0, pair.1, node);
             }
-            _ => Value::of(Type::INT, only_uniform(Type::INT, left.index.plus(right.index)).index),
+            _ => operators::integer(operator, pair.0, pair.1),
         };
+        if matches!(operator, "%" | "&") {
+            self.wrapped(left);
+            self.remainder_of_thread(node, left, right, right_entry.node);
+        }
         value.ty = left.ty.arithmetic(right.ty);
         if !value.ty.is_integer() && value.ty != Type::UNKNOWN {
             value.index = only_uniform(value.ty, value.index).index;
             value.constant = None;
-            value.literal = left.number().zip(right.number()).filter(|_| left.literal.or(right.literal).is_some()).and_then(
-                |(left, right)| match operator {
-                    "+" => Some(left + right),
-                    "-" => Some(left - right),
-                    "*" => Some(left * right),
-                    "/" => Some(left / right),
-                    _ => None,
-                },
-            );
-            value.double_use = self.mixed(node, (left_entry.node, left), (right_entry.node, right));
+            value.literal = operators::floating(operator, left, right);
+            value.double_use = self.mixed(node, pair.0, pair.1);
         }
         value
     }
@@ -240,7 +228,8 @@ impl<'t> Walker<'t> {
         if let ("<", Some(limit)) = (operator, right.constant)
             && let Some(id) = self.names.resolve(self.text(left_node), left_node.start_byte())
         {
-            self.facts.limits.extend(u32::try_from(id).map(|id| (id, limit)));
+            let id = u32::try_from(id).unwrap_or(u32::MAX);
+            self.facts.limits.entry(id).and_modify(|most| *most = limit.max(*most)).or_insert(limit);
         }
         let differs = !left.index.is_uniform() || !right.index.is_uniform();
         match operator {
@@ -267,7 +256,7 @@ impl<'t> Walker<'t> {
 const FEW: i64 = 4;
 
 /// The child in a field.
-pub fn by_field<'e, 't>(children: &'e [Entry<'t>], field: &str) -> Option<&'e Entry<'t>> {
+pub fn by_field<'e, 't>(children: &'e [Entry<'t>], field: Field) -> Option<&'e Entry<'t>> {
     children.iter().find(|entry| entry.field == Some(field))
 }
 
@@ -289,20 +278,6 @@ fn offset_pointer(left: Value, right: Value, backwards: bool) -> Value {
     let by = if backwards { by.index.negative() } else { by.index };
     let base = Base { dimensions_left: 0, ..pointer.base };
     Value { base, ..Value::of(pointer.ty, pointer.index.plus(by)) }
-}
-
-fn divided(value: Value, divisor: Option<i64>) -> Index {
-    match divisor {
-        Some(divisor @ 1..) => value.index.divided(divisor),
-        _ => only_uniform(value.ty, value.index).index,
-    }
-}
-
-fn remainder(value: Value, divisor: Option<i64>) -> Index {
-    match divisor {
-        Some(divisor @ 1..) => value.index.remainder(divisor),
-        _ => only_uniform(value.ty, value.index).index,
-    }
 }
 
 fn number(text: &str) -> Value {

@@ -1,5 +1,7 @@
 //! What the walk over a function notes down for the rules.
 
+use std::collections::{HashMap, HashSet};
+
 use tree_sitter::Node;
 
 use super::index::Index;
@@ -24,9 +26,9 @@ pub struct Facts<'t> {
     /// Tests whether a thread's number is a multiple of something.
     pub multiples: Vec<MultipleTest<'t>>,
     /// Variables whose memory is also accessed through pointers to wider elements.
-    pub recast: Vec<u32>,
-    /// Variables that are compared with a constant: `k < 4`.
-    pub limits: Vec<(u32, i64)>,
+    pub recast: HashSet<u32>,
+    /// The largest constant that each variable is compared with: `k < 4`.
+    pub limits: HashMap<u32, i64>,
     /// Whether anything that differs between threads, or may, is compared, clamped or wrapped.
     pub is_guarded: bool,
 }
@@ -70,6 +72,8 @@ pub struct LaunchSite<'t> {
     pub node: Node<'t>,
     /// The block, as written.
     pub block: Option<Node<'t>>,
+    /// The stream, as written.
+    pub stream: Option<Node<'t>>,
     /// Whether it is a statement of its own: not handed to a macro that may check it.
     pub is_statement: bool,
 }
@@ -79,8 +83,8 @@ pub struct LaunchSite<'t> {
 pub struct Loop<'t> {
     /// All of it.
     pub node: Node<'t>,
-    /// The loop around it.
-    pub within: Option<u32>,
+    /// The outermost loop around it, which may be itself.
+    pub outermost: u32,
 }
 
 /// Arithmetic of a float with a double literal.
@@ -119,6 +123,8 @@ pub struct MultipleTest<'t> {
     pub node: Node<'t>,
     /// What divides.
     pub divisor: Node<'t>,
+    /// The `if` that it decides.
+    pub branch: Node<'t>,
     /// The innermost loop around it.
     pub within: Option<u32>,
 }

@@ -6,7 +6,6 @@
 use tree_sitter::Node;
 
 use super::facts::{DoubleUse, Power};
-use super::kind::Kind;
 use super::types::{Maths, Type};
 use super::value::Value;
 use super::walk::{Entry, Walker};
@@ -19,7 +18,12 @@ impl<'t> Walker<'t> {
     }
 
     /// Arithmetic on two numbers of which one at least is floating; returns the use that its result carries.
-    pub(super) fn mixed(&mut self, node: Node<'t>, left: (Node<'t>, Value), right: (Node<'t>, Value)) -> Option<u32> {
+    pub(super) fn mixed(
+        &mut self,
+        node: Node<'t>,
+        left: (Node<'t>, Value),
+        right: (Node<'t>, Value),
+    ) -> Option<u32> {
         if !self.is_device_code() || left.1.number().is_some() && right.1.number().is_some() {
             return None;
         }
@@ -39,7 +43,8 @@ impl<'t> Walker<'t> {
             }
             [None, None] => {}
         }
-        self.literal_against(left, right).map(|(literal, value)| self.note_double(node, literal, is_float_exact(value)))
+        self.literal_against(left, right)
+            .map(|(literal, value)| self.note_double(node, literal, is_float_exact(value)))
     }
 
     /// A comparison of two numbers.
@@ -50,7 +55,9 @@ impl<'t> Walker<'t> {
         for (used, other) in [(left.1, right.1), (right.1, left.1)] {
             if let Some(id) = used.double_use {
                 let wanted = other.ty.is_double() && other.literal.is_none() && other.double_use.is_none();
-                self.double_use(id, |used| (used.is_foldable, used.is_wanted) = (false, used.is_wanted || wanted));
+                self.double_use(id, |used| {
+                    (used.is_foldable, used.is_wanted) = (false, used.is_wanted || wanted)
+                });
             }
         }
         if let Some((literal, value)) = self.literal_against(left, right)
@@ -64,8 +71,12 @@ impl<'t> Walker<'t> {
     fn literal_against(&self, left: (Node<'t>, Value), right: (Node<'t>, Value)) -> Option<(Node<'t>, f64)> {
         let float = |value: Value| value.ty.is_float() && value.literal.is_none();
         match (left.1, right.1) {
-            (literal, other) if literal.is_double_literal() && float(other) => Some((left.0, literal.literal?)),
-            (other, literal) if literal.is_double_literal() && float(other) => Some((right.0, literal.literal?)),
+            (literal, other) if literal.is_double_literal() && float(other) => {
+                Some((left.0, literal.literal?))
+            }
+            (other, literal) if literal.is_double_literal() && float(other) => {
+                Some((right.0, literal.literal?))
+            }
             _ => None,
         }
     }
@@ -94,15 +105,20 @@ impl<'t> Walker<'t> {
 
     /// `return value;`
     pub(super) fn returned(&mut self, children: &[Entry<'t>]) {
-        let inner = self.parents().find(|kind| matches!(kind, Kind::Lambda | Kind::Function));
-        let target = if inner == Some(Kind::Function) { self.returns } else { Type::UNKNOWN };
+        let target = if self.lambdas == 0 { self.returns } else { Type::UNKNOWN };
         if let Some(entry) = children.last() {
             self.goes_to(entry.value.loaded(), target);
         }
     }
 
     /// A call of the maths library; returns its result.
-    pub(super) fn maths_call(&mut self, node: Node<'t>, name: &'t str, kind: Maths, arguments: &[Entry<'t>]) -> Value {
+    pub(super) fn maths_call(
+        &mut self,
+        node: Node<'t>,
+        name: &'t str,
+        kind: Maths,
+        arguments: &[Entry<'t>],
+    ) -> Value {
         self.power(node, name, arguments);
         if kind == Maths::Float {
             return Value::of(Type::FLOAT, super::index::Index::UNKNOWN);
@@ -126,7 +142,10 @@ impl<'t> Walker<'t> {
 
     fn power(&mut self, node: Node<'t>, name: &'t str, arguments: &[Entry<'t>]) {
         let [base, exponent] = arguments else { return };
-        if !self.is_device_code() || !matches!(name, "pow" | "powf" | "__powf") || base.value.number().is_some() {
+        if !self.is_device_code()
+            || !matches!(name, "pow" | "powf" | "__powf")
+            || base.value.number().is_some()
+        {
             return;
         }
         if let Some(exponent) = exponent.value.number() {

@@ -4,7 +4,7 @@
 //! value of which these are not known is [`Index::UNKNOWN`], and every rule about indices is silent about it.
 
 /// What one coordinate of the thread is multiplied with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coefficient {
     /// A known number; 0 where the value does not depend on the coordinate.
     Number(i64),
@@ -15,7 +15,7 @@ pub enum Coefficient {
 }
 
 /// A run-time factor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Symbol {
     /// First byte of its text.
     pub start: u32,
@@ -31,7 +31,9 @@ impl Coefficient {
 
     fn plus(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Number(left), Self::Number(right)) => left.checked_add(right).map_or(Self::Unknown, Self::Number),
+            (Self::Number(left), Self::Number(right)) => {
+                left.checked_add(right).map_or(Self::Unknown, Self::Number)
+            }
             (Self::Number(0), symbol) | (symbol, Self::Number(0)) => symbol,
             _ => Self::Unknown,
         }
@@ -51,7 +53,9 @@ impl Coefficient {
             Self::Number(0) => self,
             Self::Number(1..) => Self::Symbol(symbol),
             // The product of two run-time factors: the outer one names it.
-            Self::Symbol(inner) => Self::Symbol(Symbol { template: inner.template || symbol.template, ..symbol }),
+            Self::Symbol(inner) => {
+                Self::Symbol(Symbol { template: inner.template || symbol.template, ..symbol })
+            }
             _ => Self::Unknown,
         }
     }
@@ -212,7 +216,8 @@ impl Index {
 
     /// Divided by a known positive number.
     pub fn divided(self, divisor: i64) -> Self {
-        let rest = Self { step: if self.step == Step::None { Step::None } else { Step::Many }, offset: 0, ..self };
+        let rest =
+            Self { step: if self.step == Step::None { Step::None } else { Step::Many }, offset: 0, ..self };
         if divisor == 1 {
             self
         } else if self.is_uniform() {

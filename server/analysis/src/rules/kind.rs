@@ -1,5 +1,6 @@
 //! The grammar's node kinds that the rules care for, as an enum: a table lookup by number a node, not a string comparison.
 
+use std::num::NonZeroU16;
 use std::sync::OnceLock;
 
 use tree_sitter::{Language, Node};
@@ -87,19 +88,73 @@ impl Kind {
 
     /// Whether names that are declared inside end with it.
     pub fn is_scope(self) -> bool {
-        self.is_loop() || matches!(self, Kind::Compound | Kind::If | Kind::Switch | Kind::Lambda | Kind::Function)
+        self.is_loop()
+            || matches!(self, Kind::Compound | Kind::If | Kind::Switch | Kind::Lambda | Kind::Function)
     }
 }
+
+/// The fields that tell a node's children apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Of a pointer, a field or a subscript expression.
+    Argument,
+    /// Of `?:`.
+    Alternative,
+    /// Of `?:` and of `if`.
+    Consequence,
+    /// Of a declaration.
+    Declarator,
+    /// Of a call.
+    Function,
+    /// Of a binary operator or an assignment.
+    Left,
+    /// Of a binary operator or an assignment.
+    Right,
+    /// Of a cast or an initialisation.
+    Value,
+}
+
+impl Field {
+    /// The field with this number in the grammar, if it is one of these.
+    pub fn of(id: NonZeroU16) -> Option<Self> {
+        static TABLE: OnceLock<Vec<Option<Field>>> = OnceLock::new();
+        let table = TABLE.get_or_init(|| {
+            let language = Language::new(tree_sitter_cuda::LANGUAGE);
+            let last = u16::try_from(language.field_count()).unwrap_or(u16::MAX);
+            (0..=last)
+                .map(|id| {
+                    let name = language.field_name_for_id(id)?;
+                    FIELDS.iter().find(|(text, _)| *text == name).map(|(_, field)| *field)
+                })
+                .collect()
+        });
+        table.get(usize::from(id.get())).copied().flatten()
+    }
+}
+
+const FIELDS: &[(&str, Field)] = &[
+    ("argument", Field::Argument),
+    ("alternative", Field::Alternative),
+    ("consequence", Field::Consequence),
+    ("declarator", Field::Declarator),
+    ("function", Field::Function),
+    ("left", Field::Left),
+    ("right", Field::Right),
+    ("value", Field::Value),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_grammar_has_every_kind() {
+    fn the_grammar_has_every_kind_and_field() {
         let language = Language::new(tree_sitter_cuda::LANGUAGE);
         for (name, _) in NAMES {
             assert_ne!(language.id_for_node_kind(name, true), 0, "{name}");
+        }
+        for (name, field) in FIELDS {
+            assert_eq!(language.field_id_for_name(name).and_then(Field::of), Some(*field), "{name}");
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use stitch_findings::{Code, Place, Related, Severity};
 
-use super::checks;
+use super::checks::Checks;
 use super::constants::fold_dimensions;
+use super::facts::LaunchSite;
 use super::index::WARP;
 use super::report::{Report, span};
 use super::scope::Scope;
@@ -31,11 +32,18 @@ pub fn check(walker: &Walker, report: &mut Report) {
 }
 
 fn unchecked(walker: &Walker, report: &mut Report) {
+    if walker.facts.launches.is_empty() {
+        return;
+    }
+    let text = walker.source.get(walker.function.span.range()).unwrap_or("");
+    let (drives, exported) = (drives_device(walker, text), is_exported(walker, text));
+    let checks = Checks::of(walker);
     let launches: Vec<_> = walker
         .facts
         .launches
         .iter()
-        .filter(|launch| launch.is_statement && !checks::follow(walker, launch.node))
+        .filter(|launch| launch.is_statement && !checks.follow(launch.node))
+        .filter(|launch| drives || !(exported || is_on_stream(walker, launch)))
         .collect();
     let function = &walker.function.name;
     let shown = if launches.len() > MOST_FINDINGS { 1 } else { launches.len() };
@@ -56,22 +64,55 @@ fn unchecked(walker: &Walker, report: &mut Report) {
             "Check `cudaGetLastError()` after the launch.",
         );
         for other in launches.iter().skip(shown) {
-            finding.related.push(Related { place: Place::Here(span(other.node)), message: format!("`{}` too", other.kernel) });
+            finding.related.push(Related {
+                place: Place::Here(span(other.node)),
+                message: format!("`{}` too", other.kernel),
+            });
         }
     }
 }
 
+/// Whether the function does more with the device than to launch. What the caller of a mere launcher checks, where it made
+/// the stream or lives in another language, is not known here.
+fn drives_device(walker: &Walker, function: &str) -> bool {
+    let calls_runtime = walker.facts.calls.iter().any(|call| {
+        call.name
+            .strip_prefix("cuda")
+            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
+    });
+    calls_runtime || function.contains("torch::") || function.contains("at::")
+}
+
+fn is_exported(walker: &Walker, function: &str) -> bool {
+    let before = walker.source.get(..walker.function.span.start).unwrap_or("").trim_end();
+    before.ends_with("extern \"C\"") || function.starts_with("extern \"C\"")
+}
+
+fn is_on_stream(walker: &Walker, launch: &LaunchSite) -> bool {
+    launch.stream.is_some_and(|stream| !matches!(walker.text(stream), "0" | "nullptr" | "NULL"))
+}
+
 fn block_size(kernel: &str, block: tree_sitter::Node, sizes: [i64; 3], report: &mut Report) {
-    let Some(threads) = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(*size)) else { return };
+    let Some(threads) = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(*size)) else {
+        return;
+    };
     let written = match sizes {
         [x, 1, 1] => format!("{x}"),
         [x, y, 1] => format!("{x} x {y} = {threads}"),
         [x, y, z] => format!("{x} x {y} x {z} = {threads}"),
     };
     if threads > MOST_THREADS {
-        let message = format!("The block of `{kernel}` has {written} threads. No device takes more than 1024: the launch fails.");
-        report.add(Code::BLOCK_SIZE, block, message, "Use at most 1024 threads a block; 128 to 256 is a good start.").severity =
-            Severity::Warning;
+        let message = format!(
+            "The block of `{kernel}` has {written} threads. No device takes more than 1024: the launch fails."
+        );
+        report
+            .add(
+                Code::BLOCK_SIZE,
+                block,
+                message,
+                "Use at most 1024 threads a block; 128 to 256 is a good start.",
+            )
+            .severity = Severity::Warning;
     } else if threads > 1 && threads % WARP != 0 {
         let idle = WARP - threads % WARP;
         let message = format!(

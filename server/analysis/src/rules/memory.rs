@@ -7,11 +7,11 @@ use super::constants::{Constants, fold};
 use super::evaluate::{by_field, only_uniform};
 use super::facts::Access;
 use super::index::{Index, Step};
-use super::kind::Kind;
+use super::kind::{Field, Kind};
 use super::names::{Storage, Write};
+use super::scope::Scope;
 use super::types::Type;
 use super::value::{Base, Memory, Value, advance};
-use super::scope::Scope;
 use super::walk::{Entry, Walker};
 use crate::outline::FunctionKind;
 
@@ -58,11 +58,12 @@ impl<'t> Walker<'t> {
             let unit = variable.writes.iter().all(|write| matches!(write, Write::Step));
             let adds = variable.writes.iter().filter(|write| matches!(write, Write::Add(_))).count();
             // Two loops over one variable, as a vector loop and its rest, leave unknown where the second starts.
-            let moved_only = (unit || adds == variable.writes.len()) && variable.writes.iter().all(|write| match write {
-                Write::Step => true,
-                Write::Add(by) => self.is_uniform(*by, id),
-                Write::Set(_) | Write::Other => false,
-            });
+            let moved_only = (unit || adds == variable.writes.len())
+                && variable.writes.iter().all(|write| match write {
+                    Write::Step => true,
+                    Write::Add(by) => self.is_uniform(*by, id),
+                    Write::Set(_) | Write::Other => false,
+                });
             let stays_uniform = || {
                 initial.index.is_uniform()
                     && initial.ty.pointers == 0
@@ -108,7 +109,12 @@ impl<'t> Walker<'t> {
                     }
                     continue;
                 }
-                Kind::Binary | Kind::Unary | Kind::Parenthesized | Kind::Cast | Kind::Conditional | Kind::Field => {}
+                Kind::Binary
+                | Kind::Unary
+                | Kind::Parenthesized
+                | Kind::Cast
+                | Kind::Conditional
+                | Kind::Field => {}
                 Kind::Other if matches!(node.kind(), "type_descriptor" | "field_identifier") => continue,
                 _ => return false,
             }
@@ -121,8 +127,9 @@ impl<'t> Walker<'t> {
     fn is_uniform_name(&self, name: &str, at: usize, own: usize) -> bool {
         if let Some(id) = self.names.resolve(name, at) {
             let variable = &self.names.variables[id];
-            let kernel_parameter =
-                variable.storage == Storage::Parameter && self.function.kind == FunctionKind::Kernel && variable.ty.pointers == 0;
+            let kernel_parameter = variable.storage == Storage::Parameter
+                && self.function.kind == FunctionKind::Kernel
+                && variable.ty.pointers == 0;
             return id == own
                 || self.settled[id].is_some_and(|value| value.index.is_uniform() && value.ty.pointers == 0)
                 || (kernel_parameter && variable.writes.is_empty());
@@ -139,7 +146,7 @@ impl<'t> Walker<'t> {
             name = inner;
         }
         let Some(id) = self.names.resolve(self.text(name), node.end_byte()) else { return };
-        let entry = children.last().filter(|entry| entry.field != Some("declarator"));
+        let entry = children.last().filter(|entry| entry.field != Some(Field::Declarator));
         let value = entry.map_or(Value::UNKNOWN, |entry| entry.value.loaded());
         let variable = &self.names.variables[id];
         let (ty, is_auto) = (variable.ty, variable.is_auto);
@@ -154,7 +161,8 @@ impl<'t> Walker<'t> {
 
     /// `target = value` and its kin.
     pub(super) fn assignment(&mut self, node: Node<'t>, children: &[Entry<'t>]) -> Value {
-        let (Some(left), Some(right)) = (by_field(children, "left"), by_field(children, "right")) else {
+        let (Some(left), Some(right)) = (by_field(children, Field::Left), by_field(children, Field::Right))
+        else {
             return Value::UNKNOWN;
         };
         let value = right.value.loaded();
@@ -195,7 +203,9 @@ impl<'t> Walker<'t> {
         match (ty.pointers, value.ty.pointers) {
             (0, _) => converted(value, ty),
             (_, 0) => Value::of(ty, Index::UNKNOWN),
-            _ if value.base.dimensions_left <= 1 => Value { base: Base { dimensions_left: 0, ..value.base }, ..Value::of(ty, value.index) },
+            _ if value.base.dimensions_left <= 1 => {
+                Value { base: Base { dimensions_left: 0, ..value.base }, ..Value::of(ty, value.index) }
+            }
             _ => self.cast(ty, value),
         }
     }
@@ -262,7 +272,8 @@ impl<'t> Walker<'t> {
         }
         if element.pointers == 0 {
             let (parent, parent_node) = self.parent().unwrap_or((Kind::Other, node));
-            let is_address = parent == Kind::Pointer && parent_node.child(0).is_some_and(|first| first.kind() == "&");
+            let is_address =
+                parent == Kind::Pointer && parent_node.child(0).is_some_and(|first| first.kind() == "&");
             let is_store = match parent {
                 Kind::Assignment => parent_node.child_by_field_name("left") == Some(node),
                 Kind::Update => true,

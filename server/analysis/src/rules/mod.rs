@@ -25,6 +25,7 @@ mod kind;
 mod launches;
 mod memory;
 mod names;
+mod operators;
 mod reduction;
 mod report;
 mod scope;
@@ -32,7 +33,7 @@ mod types;
 mod value;
 mod walk;
 
-pub use environment::{Environment, Outer, Piece};
+pub use environment::{Changed, Environment, Outer, Piece};
 
 use stitch_findings::Finding;
 use tree_sitter::Node;

@@ -11,6 +11,9 @@ use tree_sitter::Node;
 use super::kind::Kind;
 use super::types::Type;
 
+/// How many variables of one name are looked at; beyond that a name is taken as unknown.
+const MOST_CANDIDATES: usize = 64;
+
 /// Where the storage of a variable is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
@@ -71,7 +74,8 @@ pub struct Names<'t> {
 impl<'t> Names<'t> {
     /// Collects the variables of `function`.
     pub fn of(function: Node<'t>, source: &'t str) -> Self {
-        let mut collector = Collector { names: Names::default(), source, scopes: vec![function.end_byte()], lambdas: 0 };
+        let mut collector =
+            Collector { names: Names::default(), source, scopes: vec![function.end_byte()], lambdas: 0 };
         let mut cursor = function.walk();
         loop {
             let node = cursor.node();
@@ -96,13 +100,20 @@ impl<'t> Names<'t> {
     /// The variable that `name` means at `at`.
     pub fn resolve(&self, name: &str, at: usize) -> Option<usize> {
         let candidates = self.by_name.get(name)?;
-        candidates.iter().rev().map(|id| *id as usize).find(|id| self.variables[*id].visible.contains(&at))
+        let before = candidates.partition_point(|id| self.variables[*id as usize].visible.start <= at);
+        let near = candidates[..before].iter().rev().take(MOST_CANDIDATES).map(|id| *id as usize);
+        near.into_iter().find(|id| self.variables[*id].visible.contains(&at))
     }
 
     fn add(&mut self, variable: Variable<'t>) {
         let id = u32::try_from(self.variables.len()).unwrap_or(u32::MAX);
-        self.by_name.entry(variable.name).or_default().push(id);
+        let start = variable.visible.start;
+        let name = variable.name;
         self.variables.push(variable);
+        let candidates = self.by_name.entry(name).or_default();
+        // At the end, but for what a lambda declares inside the declaration of the same name.
+        let at = candidates.partition_point(|id| self.variables[*id as usize].visible.start <= start);
+        candidates.insert(at, id);
     }
 }
 
@@ -126,7 +137,9 @@ impl<'t> Collector<'t> {
         }
         match kind {
             Kind::Lambda => self.lambdas += 1,
-            Kind::Declaration | Kind::Parameter | Kind::OptionalParameter | Kind::ForRange => self.declare(node, kind),
+            Kind::Declaration | Kind::Parameter | Kind::OptionalParameter | Kind::ForRange => {
+                self.declare(node, kind)
+            }
             Kind::Assignment => self.assign(node),
             Kind::Update => {
                 if let Some(argument) = node.child_by_field_name("argument") {
@@ -154,7 +167,8 @@ impl<'t> Collector<'t> {
     }
 
     fn assign(&mut self, node: Node<'t>) {
-        let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+        let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        else {
             return;
         };
         let operator = node.child_by_field_name("operator").map_or("", |operator| operator.kind());
@@ -170,7 +184,9 @@ impl<'t> Collector<'t> {
     fn addition_to(&self, name: Node<'t>, right: Node<'t>) -> Option<Node<'t>> {
         let operator = right.child_by_field_name("operator")?.kind();
         let left = right.child_by_field_name("left")?;
-        let same = Kind::of(right) == Kind::Binary && matches!(operator, "+" | "-") && self.text(left) == self.text(name);
+        let same = Kind::of(right) == Kind::Binary
+            && matches!(operator, "+" | "-")
+            && self.text(left) == self.text(name);
         if same { right.child_by_field_name("right") } else { None }
     }
 

@@ -8,11 +8,20 @@ use super::walk::Walker;
 
 /// Adds a finding for each `thread % divisor == 0` whose divisor doubles in the loop around it.
 pub fn check(walker: &Walker, report: &mut Report) {
+    if walker.facts.multiples.is_empty() {
+        return;
+    }
+    let stores = walker.facts.accesses.iter().filter(|access| access.is_store);
+    let mut stores: Vec<usize> = stores.map(|access| access.node.start_byte()).collect();
+    stores.sort_unstable();
     for test in &walker.facts.multiples {
         let Some(within) = test.within.and_then(|id| walker.facts.loops.get(id as usize)) else { continue };
         let divisor = walker.text(test.divisor);
         let Some(step) = doubled(walker, within.node) else { continue };
-        if !mentions(divisor, step) || !stores(walker, test.node) {
+        // A tree in memory, not one in registers, where the branch is a mere select.
+        let next = stores.partition_point(|start| *start <= test.node.end_byte());
+        let writes = stores.get(next).is_some_and(|start| *start < test.branch.end_byte());
+        if !mentions(divisor, step) || !writes {
             continue;
         }
         let condition = report.quote(test.node);
@@ -37,32 +46,18 @@ fn doubled<'t>(walker: &Walker<'t>, node: tree_sitter::Node<'t>) -> Option<&'t s
         _ => return None,
     };
     let name = walker.text(update.child_by_field_name("left")?);
-    let (operator, right) = (update.child_by_field_name("operator")?.kind(), walker.text(update.child_by_field_name("right")?));
+    let (operator, right) =
+        (update.child_by_field_name("operator")?.kind(), walker.text(update.child_by_field_name("right")?));
     let spaceless: String = right.chars().filter(|c| !c.is_whitespace()).collect();
     let doubles = match operator {
         "*=" => spaceless == "2",
         "<<=" => spaceless == "1",
         "+=" => spaceless == name,
-        "=" => [format!("{name}*2"), format!("2*{name}"), format!("{name}<<1"), format!("{name}+{name}")].contains(&spaceless),
+        "=" => [format!("{name}*2"), format!("2*{name}"), format!("{name}<<1"), format!("{name}+{name}")]
+            .contains(&spaceless),
         _ => false,
     };
     doubles.then_some(name)
-}
-
-/// Whether the branch writes to an array, as a tree in shared memory does.
-fn stores(walker: &Walker, test: tree_sitter::Node) -> bool {
-    walker.facts.accesses.iter().any(|access| {
-        access.is_store && access.node.start_byte() > test.end_byte() && {
-            let mut node = test;
-            while let Some(parent) = node.parent() {
-                if Kind::of(parent) == Kind::If {
-                    return parent.end_byte() >= access.node.end_byte();
-                }
-                node = parent;
-            }
-            false
-        }
-    })
 }
 
 /// Whether a text holds a name as a word of its own.

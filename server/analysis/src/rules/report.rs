@@ -8,6 +8,9 @@ use super::walk::Walker;
 /// The longest piece of source that a message quotes.
 const LONGEST_QUOTE: usize = 60;
 
+/// How much of a text is looked at to quote it.
+const MOST_BYTES: usize = 400;
+
 /// The findings of one function, as they come.
 pub struct Report<'r, 't> {
     walker: &'r Walker<'t>,
@@ -22,7 +25,8 @@ impl<'r, 't> Report<'r, 't> {
 
     /// Adds a finding at `node`.
     pub fn add(&mut self, code: Code, node: Node, message: String, advice: &str) -> &mut Finding {
-        let finding = Finding::new(code, span(node), message).advise(advice).about(self.walker.function.name.clone());
+        let finding =
+            Finding::new(code, span(node), message).advise(advice).about(self.walker.function.name.clone());
         self.findings.push(finding);
         let last = self.findings.len() - 1;
         &mut self.findings[last]
@@ -48,7 +52,11 @@ pub fn span(node: Node) -> Span {
 
 /// A text on one line, cut where it is long, between backticks.
 pub fn quote(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut end = text.len().min(MOST_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let words: Vec<&str> = text[..end].split_whitespace().collect();
     let line = words.join(" ").replace('`', "'");
     if line.chars().count() <= LONGEST_QUOTE {
         return format!("`{line}`");

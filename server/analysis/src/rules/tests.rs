@@ -59,7 +59,10 @@ fixtures! {
 
 fn codes(source: &str) -> Vec<(usize, String)> {
     let line_of = |byte: usize| source[..byte].matches('\n').count() + 1;
-    harness::check(source).iter().map(|finding| (line_of(finding.span.start), finding.code.to_string())).collect()
+    harness::check(source)
+        .iter()
+        .map(|finding| (line_of(finding.span.start), finding.code.to_string()))
+        .collect()
 }
 
 #[test]
@@ -92,6 +95,9 @@ fn hostile_texts_neither_crash_nor_overflow() {
         format!("__global__ void k(float{} a) {{ a[threadIdx.x * 32] = 1; }}", "*".repeat(20_000)),
         format!("void f() {{ dim3 a(a, a); k<<<{}1{}, a>>>(); }}", "dim3(".repeat(5_000), ")".repeat(5_000)),
         "__global__ void k(float* a) { int i = i; i = i; a[i * 9223372036854775807 * 2 << 63] = 0.5 * a[i]; }".to_owned(),
+        "__global__ void k(float* a) { int i = threadIdx.x & 9223372036854775807; a[i % 9223372036854775807] = 1 >> 63; }\n\
+         void f(int n) { dim3 g(n + 9223372036854775807 / 2); k<<<g, 9223372036854775807>>>(a); k<<<1, dim3(-1, 7)>>>(a); }"
+            .to_owned(),
         "__global__ void k() { a[] = ; threadIdx. ; pow(,2); <<<>>>; if () return; for (;;; }".to_owned(),
         "__global__ void é(float* ü) { ü[threadIdx.x * 32] = 'é'; /* \u{0} */ }".to_owned(),
         "\u{0}\u{feff}".to_owned(),
@@ -103,7 +109,9 @@ fn hostile_texts_neither_crash_nor_overflow() {
 
 #[test]
 fn messages_say_what_was_seen() {
-    let found = harness::check("__global__ void k(float* a, int n) {\n  int t = threadIdx.x;\n  if (t < n) a[t * 32] = 1.0f;\n}\n");
+    let found = harness::check(
+        "__global__ void k(float* a, int n) {\n  int t = threadIdx.x;\n  if (t < n) a[t * 32] = 1.0f;\n}\n",
+    );
     assert_eq!(found.len(), 1);
     assert_eq!(
         found[0].message,

@@ -52,7 +52,10 @@ impl Type {
                 "*" | "[" => pointers = pointers.saturating_add(1),
                 "unsigned" | "signed" if found == Type::UNKNOWN => found = Type::INT,
                 // `long` has 8 bytes where most CUDA code runs; nothing here depends on Windows' 4.
-                "long" => found = Type { width: 8, ..if found.scalar == Scalar::Double { found } else { Type::INT } },
+                "long" => {
+                    found =
+                        Type { width: 8, ..if found.scalar == Scalar::Double { found } else { Type::INT } }
+                }
                 "int" if found.scalar == Scalar::Integer => {}
                 _ => {
                     if let Some((_, scalar, width)) = SCALARS.iter().find(|(name, ..)| *name == word) {
@@ -140,7 +143,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         rest = rest.trim_start();
         let first = rest.chars().next()?;
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let end = if is_word(first) { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
+        let end =
+            if is_word(first) { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
         let (word, after) = rest.split_at(end);
         rest = after;
         Some(word)
@@ -208,19 +212,42 @@ pub enum Maths {
 /// What is known of the function `name`, without `std::`.
 pub fn maths(name: &str) -> Option<Maths> {
     const OVERLOADED: &[&str] = &[
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp",
-        "exp10", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "lgamma", "log", "log10", "log1p",
-        "log2", "pow", "rint", "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc",
+        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf",
+        "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot",
+        "lgamma", "log", "log10", "log1p", "log2", "pow", "rint", "round", "rsqrt", "sin", "sinh", "sqrt",
+        "tan", "tanh", "tgamma", "trunc",
     ];
     const FLOAT: &[&str] = &[
-        "__expf", "__exp10f", "__logf", "__log2f", "__log10f", "__sinf", "__cosf", "__tanf", "__powf", "__fdividef",
-        "__fadd_rn", "__fsub_rn", "__fmul_rn", "__fdiv_rn", "__fmaf_rn", "__fsqrt_rn", "__frcp_rn", "__frsqrt_rn",
-        "__saturatef", "__int2float_rn", "__uint2float_rn", "__half2float", "__bfloat162float", "normcdff",
+        "__expf",
+        "__exp10f",
+        "__logf",
+        "__log2f",
+        "__log10f",
+        "__sinf",
+        "__cosf",
+        "__tanf",
+        "__powf",
+        "__fdividef",
+        "__fadd_rn",
+        "__fsub_rn",
+        "__fmul_rn",
+        "__fdiv_rn",
+        "__fmaf_rn",
+        "__fsqrt_rn",
+        "__frcp_rn",
+        "__frsqrt_rn",
+        "__saturatef",
+        "__int2float_rn",
+        "__uint2float_rn",
+        "__half2float",
+        "__bfloat162float",
+        "normcdff",
     ];
     if OVERLOADED.binary_search(&name).is_ok() || matches!(name, "min" | "max" | "abs") {
         return Some(Maths::Overloaded);
     }
-    let single = name.strip_suffix('f').is_some_and(|base| OVERLOADED.binary_search(&base).is_ok() || base == "rsqrt");
+    let single =
+        name.strip_suffix('f').is_some_and(|base| OVERLOADED.binary_search(&base).is_ok() || base == "rsqrt");
     (single || FLOAT.contains(&name)).then_some(Maths::Float)
 }
 

@@ -115,7 +115,11 @@ impl Value {
 
     /// Both values as one: after a branch, or for either arm of `?:`.
     pub fn joined(self, other: Self) -> Self {
-        if self.index == other.index && self.ty == other.ty && self.base == other.base && self.constant == other.constant {
+        if self.index == other.index
+            && self.ty == other.ty
+            && self.base == other.base
+            && self.constant == other.constant
+        {
             return Self { selects_few: false, spares_few: false, ..self };
         }
         let index = if self.index.is_uniform() && other.index.is_uniform() {
@@ -146,11 +150,11 @@ pub fn product(left: (Value, std::ops::Range<usize>), right: (Value, std::ops::R
         _ if right.index.is_uniform() => {
             left.index.times_symbol(right.index, right.symbol(right_at.start, right_at.end))
         }
-        _ if left.index.is_uniform() => right.index.times_symbol(left.index, left.symbol(left_at.start, left_at.end)),
-        _ => Index {
-            x: Coefficient::Unknown,
-            block: left.index.block || right.index.block,
-            ..Index::UNKNOWN
-        },
+        _ if left.index.is_uniform() => {
+            right.index.times_symbol(left.index, left.symbol(left_at.start, left_at.end))
+        }
+        _ => {
+            Index { x: Coefficient::Unknown, block: left.index.block || right.index.block, ..Index::UNKNOWN }
+        }
     }
 }

@@ -4,12 +4,13 @@
 //! recursion, so depth costs memory only. How values combine is in `evaluate`; here is what is open around the
 //! current node: scopes, loops, branches that only a few threads take.
 
+use smallvec::SmallVec;
 use tree_sitter::Node;
 
 use super::FunctionContext;
 use super::environment::Environment;
 use super::facts::{Facts, Loop};
-use super::kind::Kind;
+use super::kind::{Field, Kind};
 use super::names::Names;
 use super::types::Type;
 use super::value::Value;
@@ -21,7 +22,7 @@ pub struct Entry<'t> {
     /// The child.
     pub node: Node<'t>,
     /// The field of the parent it stands in.
-    pub field: Option<&'t str>,
+    pub field: Option<Field>,
     /// What it evaluated to.
     pub value: Value,
 }
@@ -30,7 +31,7 @@ pub struct Entry<'t> {
 struct Frame<'t> {
     node: Node<'t>,
     kind: Kind,
-    field: Option<&'t str>,
+    field: Option<Field>,
     /// Where its children's values begin.
     mark: usize,
     /// The loop around it.
@@ -55,6 +56,8 @@ pub struct Walker<'t> {
     stack: Vec<Entry<'t>>,
     frames: Vec<Frame<'t>>,
     few: u32,
+    /// How many lambdas are open.
+    pub(super) lambdas: u32,
     /// The last `thread % divisor` whose divisor is not constant, and the divisor.
     pub(super) last_remainder: Option<(Node<'t>, Node<'t>)>,
     /// What the function returns.
@@ -75,6 +78,7 @@ pub fn walk<'t>(context: &FunctionContext<'t>) -> Walker<'t> {
         stack: Vec::new(),
         frames: Vec::new(),
         few: 0,
+        lambdas: 0,
         last_remainder: None,
         returns: context
             .node
@@ -94,7 +98,7 @@ impl<'t> Walker<'t> {
             let kind = Kind::of(node);
             let skip = !node.is_named() || kind == Kind::Comment || (kind == Kind::Function && node != root);
             if !skip {
-                self.enter(node, kind, cursor.field_name());
+                self.enter(node, kind, cursor.field_id().and_then(Field::of));
                 if cursor.goto_first_child() {
                     continue;
                 }
@@ -112,18 +116,22 @@ impl<'t> Walker<'t> {
         }
     }
 
-    fn enter(&mut self, node: Node<'t>, kind: Kind, field: Option<&'t str>) {
+    fn enter(&mut self, node: Node<'t>, kind: Kind, field: Option<Field>) {
         let within = self.within();
         let mut frame =
             Frame { node, kind, field, mark: self.stack.len(), within, few: 0, condition: Value::UNKNOWN };
         if kind.is_loop() && !self.runs_once(node, kind) {
-            self.facts.loops.push(Loop { node, within });
-            frame.within = u32::try_from(self.facts.loops.len() - 1).ok();
+            let id = u32::try_from(self.facts.loops.len()).unwrap_or(u32::MAX);
+            let outer = within.and_then(|id| self.facts.loops.get(id as usize));
+            let outermost = outer.map_or(id, |outer| outer.outermost);
+            self.facts.loops.push(Loop { node, outermost });
+            frame.within = Some(id);
         } else if kind == Kind::Lambda {
             // When its body runs is not known.
             frame.within = None;
+            self.lambdas += 1;
         }
-        if field == Some("consequence") && self.frames.last().is_some_and(|f| f.condition.selects_few) {
+        if field == Some(Field::Consequence) && self.frames.last().is_some_and(|f| f.condition.selects_few) {
             frame.few = 1;
         }
         self.few += frame.few;
@@ -139,6 +147,7 @@ impl<'t> Walker<'t> {
     fn leave(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         self.few -= frame.few;
+        self.lambdas -= u32::from(frame.kind == Kind::Lambda);
         match frame.kind {
             // The parent takes the children as if they were its own.
             Kind::Arguments | Kind::Indices => return,
@@ -150,14 +159,16 @@ impl<'t> Walker<'t> {
             Kind::If => self.leave_if(&frame),
             _ => {}
         }
-        let children = self.stack.split_off(frame.mark.min(self.stack.len()));
+        let mark = frame.mark.min(self.stack.len());
+        let children: SmallVec<[Entry<'t>; 4]> = self.stack.drain(mark..).collect();
         let value = self.evaluate(frame.node, frame.kind, &children);
         self.stack.push(Entry { node: frame.node, field: frame.field, value });
     }
 
     /// Notes the condition for the branches that follow it.
     fn condition(&mut self, mark: usize) {
-        let value = self.stack[mark.min(self.stack.len())..].last().map_or(Value::UNKNOWN, |entry| entry.value);
+        let value =
+            self.stack[mark.min(self.stack.len())..].last().map_or(Value::UNKNOWN, |entry| entry.value);
         if value.index.is_unknown() {
             self.facts.is_guarded = true;
         }
@@ -202,9 +213,12 @@ impl<'t> Walker<'t> {
         self.frames.last().map(|frame| (frame.kind, frame.node))
     }
 
-    /// The kinds of all open nodes, innermost first.
-    pub(super) fn parents(&self) -> impl Iterator<Item = Kind> {
-        self.frames.iter().rev().map(|frame| frame.kind)
+    /// The `if` whose condition, or a part of it by `&&`, is being evaluated.
+    pub(super) fn decides(&self) -> Option<Node<'t>> {
+        let mut outer = self.frames.iter().rev();
+        let clause = outer.find(|frame| !matches!(frame.kind, Kind::Binary | Kind::Parenthesized))?;
+        let branch = outer.next()?;
+        (clause.kind == Kind::ConditionClause && branch.kind == Kind::If).then_some(branch.node)
     }
 
     /// The text of a node.

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use stitch_session::jobs::{JobError, JobHandle, JobKind, Jobs, Limit, Request};
-use stitch_session::CancellationToken;
 use stitch_toolchain::discovery::{self, Discovery};
 use stitch_verifier::compile::{CompileReport, CompileRequest, Trouble, compile};
 
-use super::canonical;
 use super::files::Source;
+use crate::interrupt;
 use crate::settings::{Surrounding, describe};
+use crate::status::Status;
 
 /// What came of all compiles.
 #[derive(Default)]
@@ -22,10 +22,9 @@ pub struct Compiled {
     pub reports: Vec<CompileReport>,
     /// What was not compiled and why, and which compiler was used.
     pub notes: Vec<String>,
-    /// A compiler was asked for by name and can't be used.
-    pub missing: bool,
-    /// The user pressed Ctrl-C.
-    pub interrupted: bool,
+    /// Why what was asked for can't be done, if that is so: the compiler that was named is missing, the configured
+    /// flags are wrong, or the user pressed Ctrl-C.
+    pub problem: Option<Status>,
 }
 
 /// Compiles each file with the toolkit that its configuration leads to. Without a toolkit it says so in a note, and that
@@ -34,22 +33,14 @@ pub struct Compiled {
 /// # Errors
 /// The system gives no threads.
 pub fn all(surrounding: &Surrounding, sources: &[Source], demanded: bool) -> Result<Compiled> {
-    let runtime = tokio::runtime::Runtime::new().context("no threads to compile with")?;
-    runtime.block_on(async {
-        let session = CancellationToken::new();
-        let jobs = Jobs::new(runtime.handle().clone(), session.clone(), Jobs::processors());
-        let interrupt = session.clone();
-        tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                interrupt.cancel();
-            }
-        });
+    interrupt::until_done(Jobs::processors(), |jobs, session| async move {
         let mut compiled = Compiled::default();
         let started = start(surrounding, sources, &jobs, &mut compiled, demanded);
         wait(started, &mut compiled).await;
-        compiled.interrupted = session.is_cancelled();
-        jobs.shutdown().await;
-        Ok(compiled)
+        if session.is_cancelled() {
+            compiled.problem = Some(Status::Interrupted);
+        }
+        compiled
     })
 }
 
@@ -65,18 +56,20 @@ fn start(
     let mut started = Vec::new();
     let mut searched: HashMap<Option<PathBuf>, Discovery> = HashMap::new();
     for source in sources {
-        let path = canonical(&source.path);
-        let config = surrounding.config_for(Some(&path));
+        let config = surrounding.config_for(Some(&source.canonical));
         let found = searched
             .entry(config.nvcc.path.clone())
             .or_insert_with(|| discovery::find(&surrounding.search(&config)));
         let Some(toolkit) = found.chosen.clone() else {
-            compiled.missing |= demanded || config.nvcc.path.is_some();
-            note(compiled, format!("Not compiled, so only the static rules were checked. {}", found.advice()));
+            if demanded || config.nvcc.path.is_some() {
+                compiled.problem = Some(Status::Missing);
+            }
+            compiled.note(format!("Not compiled, so only the static rules were checked. {}", found.advice()));
             continue;
         };
-        note(compiled, format!("Compiled with {}.", describe(&toolkit)));
-        let request = CompileRequest::new(path, source.text.as_str(), source.language, toolkit);
+        compiled.note(format!("Compiled with {}.", describe(&toolkit)));
+        let request =
+            CompileRequest::new(source.canonical.clone(), source.text.as_str(), source.language, toolkit);
         let workspace = Some(surrounding.folder.clone());
         let name = source.path.display().to_string();
         let job = Request::new(JobKind::Compile, format!("Compile {name}")).limit(Limit::Processor);
@@ -95,28 +88,45 @@ async fn wait(started: Vec<Started>, compiled: &mut Compiled) {
     for (name, handle) in started {
         bar.set_message(name.clone());
         match handle.wait().await {
-            Ok(Ok(mut report)) => {
-                for said in std::mem::take(&mut report.notes) {
-                    note(compiled, format!("{name}: {said}"));
-                }
-                compiled.reports.push(report);
-            }
-            Ok(Err(Trouble::Cancelled)) | Err(JobError::Cancelled) => {}
-            Ok(Err(trouble)) => note(compiled, format!("{name}: {trouble}.")),
-            Err(JobError::Failed(message)) => note(compiled, format!("{name}: {message}")),
+            Ok(result) => compiled.take(&name, result),
+            Err(JobError::Cancelled) => {}
+            Err(JobError::Failed(message)) => compiled.note(format!("{name}: {message}")),
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
 }
 
-/// Drawn on standard error, and only if that is a terminal.
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar())
+impl Compiled {
+    fn take(&mut self, name: &str, result: Result<CompileReport, Trouble>) {
+        match result {
+            Ok(mut report) => {
+                for said in std::mem::take(&mut report.notes) {
+                    self.note(format!("{name}: {said}"));
+                }
+                self.reports.push(report);
+            }
+            Err(Trouble::Cancelled) => {}
+            Err(trouble) => {
+                // These are in the words of the person who asked; everything else is the machine's.
+                if matches!(trouble, Trouble::Architecture { .. } | Trouble::Options { .. }) {
+                    self.problem = self.problem.or(Some(Status::Usage));
+                }
+                self.note(format!("{name}: {trouble}."));
+            }
+        }
+    }
+
+    /// Each note once: what holds for one file of a toolkit or a project holds for most.
+    fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
 }
 
-fn note(compiled: &mut Compiled, text: String) {
-    if !compiled.notes.contains(&text) {
-        compiled.notes.push(text);
-    }
+/// Drawn on standard error, and only if that is a terminal.
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -1,16 +1,21 @@
 //! Which files a `check` is about: those named, and all CUDA and Python files in the folders named.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 use stitch_analysis::{Language, decode};
+
+use super::gather::canonical;
 
 /// A file to check.
 #[derive(Debug)]
 pub struct Source {
     /// As a person named it.
     pub path: PathBuf,
+    /// Its one path, whatever it was named.
+    pub canonical: PathBuf,
     /// What it is written in.
     pub language: Language,
     /// Its text, as long in bytes as the file.
@@ -20,7 +25,7 @@ pub struct Source {
 /// What was found under the names given.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// The files, in the order of the names.
+    /// The files, in the order of the names, each once.
     pub files: Vec<Source>,
     /// Names that lead nowhere: wrong input.
     pub problems: Vec<String>,
@@ -72,10 +77,14 @@ impl Sources {
     }
 
     fn read_file(&mut self, path: &Path, language: Language) {
-        let bytes = match fs::read(path) {
+        let canonical = canonical(path);
+        if self.files.iter().any(|known| known.canonical == canonical) {
+            return;
+        }
+        let bytes = match read(path) {
             Ok(bytes) => bytes,
-            Err(error) => {
-                self.problems.push(format!("{}: can't be read: {error}", path.display()));
+            Err(problem) => {
+                self.problems.push(format!("{}: {problem}", path.display()));
                 return;
             }
         };
@@ -87,8 +96,21 @@ impl Sources {
             let (path, count) = (path.display(), decoded.replaced);
             self.notes.push(format!("{path}: {count} bytes are no UTF-8, and are shown as `?`"));
         }
-        self.files.push(Source { path: path.to_owned(), language, text: decoded.text.into_owned() });
+        let text = decoded.text.into_owned();
+        self.files.push(Source { path: path.to_owned(), canonical, language, text });
     }
+}
+
+/// The bytes of a regular file: reading a pipe with the name of a source could wait for ever.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let said = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        _ => format!("can't be read: {error}"),
+    };
+    if !fs::metadata(path).map_err(said)?.is_file() {
+        return Err("is no regular file, so it can't be checked".to_owned());
+    }
+    fs::read(path).map_err(said)
 }
 
 #[cfg(test)]
@@ -107,7 +129,8 @@ mod tests {
         fs::write(root.join("latin.cu"), b"// Andr\xe9\n").unwrap();
         fs::write(root.join("wide.cu"), b"\xff\xfe/\0").unwrap();
 
-        let names = ["a.cu", "b", "latin.cu", "wide.cu", "readme.md", "none.cu", "empty"].map(|name| root.join(name));
+        let names = ["a.cu", "b", "b/../a.cu", "latin.cu", "wide.cu", "readme.md", "none.cu", "empty"]
+            .map(|name| root.join(name));
         let sources = Sources::read(&names);
         let files: Vec<_> = sources.files.iter().map(|file| file.path.strip_prefix(root).unwrap()).collect();
         assert_eq!(files, ["a.cu", "b/m.py", "b/two.cuh", "latin.cu"].map(Path::new));

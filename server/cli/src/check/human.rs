@@ -1,8 +1,9 @@
 //! The report for a person: each finding with its lines, then what each kernel costs, then the sum.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
 use stitch_analysis::Text;
 use stitch_findings::{ReadText, Severity, Span};
 
@@ -11,6 +12,8 @@ use super::table;
 
 /// Lines shown before and after the finding's own.
 const CONTEXT: u32 = 1;
+/// Lines longer than this are not quoted: no person wrote them, and looking through them for each finding takes minutes.
+const MOST_BYTES: usize = 4096;
 
 /// Prints `report`.
 ///
@@ -38,26 +41,44 @@ fn print_finding(
     finding: &FindingReport,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let level = level(finding.severity);
+    let title = level(finding.severity).primary_title(&finding.message).id(finding.code.as_str());
     let window = window(finding, text);
-    let source = text.read(window).unwrap_or_default();
-    let span = finding.range.bytes;
-    let label = finding.subject.as_ref().map(|name| format!("in `{name}`"));
-    let first_line = finding.range.start_line.saturating_sub(CONTEXT).max(1) as usize;
-    let snippet = Snippet::source(source).line_start(first_line).path(path).annotation(
-        AnnotationKind::Primary.span(span.start - window.start..span.end - window.start).label(label),
-    );
-    let mut group = level.primary_title(&finding.message).id(finding.code.as_str()).element(snippet);
+    let source = if window.len() > MOST_BYTES { None } else { text.read(window) };
+    let mut group = match source {
+        Some(source) => title.element(excerpt(path, source, window, finding)),
+        None => title.element(origin(path, finding.range.start_line, finding.range.start_column)),
+    };
     for related in &finding.related {
         let place = related.path.as_ref().map_or(path.to_owned(), |path| path.display().to_string());
-        group = group
-            .element(Level::NOTE.message(&related.message))
-            .element(Origin::path(place).line(related.line as usize).char_column(related.column as usize));
+        group = group.element(Level::NOTE.message(&related.message)).element(origin(
+            place,
+            related.line,
+            related.column,
+        ));
     }
     if let Some(advice) = &finding.advice {
         group = group.element(Level::HELP.message(advice));
     }
     writeln!(out, "{}\n", renderer.render(&[group]))
+}
+
+/// The lines of a finding, with its span marked.
+fn excerpt<'a>(
+    path: &'a str,
+    source: Cow<'a, str>,
+    window: Span,
+    finding: &FindingReport,
+) -> Snippet<'a, Annotation<'a>> {
+    let span = finding.range.bytes;
+    let label = finding.subject.as_ref().map(|name| format!("in `{name}`"));
+    let first_line = finding.range.start_line.saturating_sub(CONTEXT).max(1) as usize;
+    let marked =
+        AnnotationKind::Primary.span(span.start - window.start..span.end - window.start).label(label);
+    Snippet::source(source).line_start(first_line).path(path).annotation(marked)
+}
+
+fn origin<'a>(path: impl Into<Cow<'a, str>>, line: u32, column: u32) -> Origin<'a> {
+    Origin::path(path.into()).line(line as usize).char_column(column as usize)
 }
 
 /// The bytes of the lines to quote.

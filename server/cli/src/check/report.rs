@@ -9,6 +9,7 @@ use serde::Serialize;
 use stitch_analysis::{Encoding, Text};
 use stitch_findings::{Code, Finding, Place, Severity, Span};
 use stitch_verifier::compile::KernelResources;
+use stitch_verifier::occupancy::{Limiter, Occupancy};
 
 /// Everything one `check` says.
 #[derive(Debug, Default, Serialize)]
@@ -32,8 +33,8 @@ pub struct FileReport {
     pub path: PathBuf,
     /// In the order of the text.
     pub findings: Vec<FindingReport>,
-    /// What ptxas says of each kernel, where it was compiled.
-    pub kernels: Vec<KernelResources>,
+    /// What ptxas says of each kernel, where it was compiled; in the order of the text.
+    pub kernels: Vec<KernelReport>,
     /// The text, to quote from.
     #[serde(skip)]
     pub text: Text,
@@ -89,6 +90,62 @@ pub struct RelatedReport {
     pub message: String,
 }
 
+/// What one kernel uses: one instantiation, for one architecture.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KernelReport {
+    /// As a person would write it.
+    pub name: String,
+    /// With its parameters.
+    pub signature: String,
+    /// As the compiler writes it.
+    pub mangled: String,
+    /// `sm_90`.
+    pub architecture: String,
+    /// Its name where it is defined.
+    pub range: Range,
+    /// Registers a thread.
+    pub registers: Option<u32>,
+    /// Static shared memory a block.
+    pub shared_bytes: u64,
+    /// Dynamic shared memory a block, where a launch tells it.
+    pub dynamic_shared_bytes: Option<u64>,
+    /// Stack a thread.
+    pub stack_bytes: u64,
+    /// Spilled stores a thread.
+    pub spill_store_bytes: u64,
+    /// Spilled loads a thread.
+    pub spill_load_bytes: u64,
+    /// Barriers a block.
+    pub barriers: Option<u32>,
+    /// Constant memory, all banks.
+    pub constant_bytes: u64,
+    /// Threads a block that occupancy is reckoned with.
+    pub block_size: u32,
+    /// Where the block size comes from.
+    pub block_size_from: String,
+    /// What fits on a multiprocessor; `None` for an architecture whose limits are not known.
+    pub occupancy: Option<OccupancyReport>,
+}
+
+/// What fits on one multiprocessor.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OccupancyReport {
+    /// Resident warps over the most that could be, from 0 to 1.
+    pub ratio: f64,
+    /// Resident blocks.
+    pub active_blocks: u32,
+    /// Resident warps.
+    pub active_warps: u32,
+    /// Most warps that could be resident.
+    pub max_warps: u32,
+    /// All that allow no more blocks than this, the most telling first.
+    pub limiters: Vec<Limiter>,
+    /// The same in words.
+    pub reason: String,
+}
+
 /// Findings by severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
@@ -138,6 +195,44 @@ impl FindingReport {
             subject: finding.subject,
             range: Range::of(finding.span, text),
             related: related.collect(),
+        }
+    }
+}
+
+impl KernelReport {
+    /// `kernel` with its place in `text`. `None` for one that is not in the user's files.
+    pub fn new(kernel: KernelResources, text: &Text) -> Option<Self> {
+        let (_, span) = kernel.place?;
+        Some(Self {
+            name: kernel.name,
+            signature: kernel.signature,
+            mangled: kernel.mangled,
+            architecture: kernel.architecture,
+            range: Range::of(span, text),
+            registers: kernel.registers,
+            shared_bytes: kernel.shared,
+            dynamic_shared_bytes: kernel.dynamic_shared,
+            stack_bytes: kernel.stack,
+            spill_store_bytes: kernel.spill_stores,
+            spill_load_bytes: kernel.spill_loads,
+            barriers: kernel.barriers,
+            constant_bytes: kernel.constant,
+            block_size: kernel.block,
+            block_size_from: kernel.block_from,
+            occupancy: kernel.occupancy.map(OccupancyReport::from),
+        })
+    }
+}
+
+impl From<Occupancy> for OccupancyReport {
+    fn from(occupancy: Occupancy) -> Self {
+        Self {
+            ratio: occupancy.ratio(),
+            active_blocks: occupancy.active_blocks,
+            active_warps: occupancy.active_warps,
+            max_warps: occupancy.max_warps,
+            reason: occupancy.reason(),
+            limiters: occupancy.limiters,
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::io::{self, Write};
 
-use stitch_verifier::compile::KernelResources;
-
-use super::report::FileReport;
+use super::report::{FileReport, KernelReport};
 
 const HEADINGS: [&str; 7] = ["kernel", "registers", "shared", "stack", "spills", "occupancy", "why"];
 
@@ -41,27 +39,27 @@ fn line(cells: &[String; 7], widths: &[usize; 7], out: &mut impl Write) -> io::R
     writeln!(out, "{}", text.trim_end())
 }
 
-fn row(kernel: &KernelResources) -> [String; 7] {
+fn row(kernel: &KernelReport) -> [String; 7] {
     let bytes = |count: u64| if count == 0 { "-".to_owned() } else { format!("{count} B") };
     let (ratio, limit) = match &kernel.occupancy {
         Some(occupancy) => {
-            let of = format!("{:.0}%", occupancy.ratio() * 100.0);
-            (of, format!("{}; block of {} ({})", occupancy.reason(), kernel.block, kernel.block_from))
+            let of = format!("{:.0}%", occupancy.ratio * 100.0);
+            (of, format!("{}; block of {} ({})", occupancy.reason, kernel.block_size, kernel.block_size_from))
         }
         None => ("-".to_owned(), String::new()),
     };
     [
         kernel.name.clone(),
         kernel.registers.map_or("-".to_owned(), |count| count.to_string()),
-        bytes(kernel.shared + kernel.dynamic_shared.unwrap_or(0)),
-        bytes(kernel.stack),
-        bytes(kernel.spill_stores + kernel.spill_loads),
+        bytes(kernel.shared_bytes + kernel.dynamic_shared_bytes.unwrap_or(0)),
+        bytes(kernel.stack_bytes),
+        bytes(kernel.spill_store_bytes + kernel.spill_load_bytes),
         ratio,
         limit,
     ]
 }
 
-fn architectures(kernels: &[KernelResources]) -> String {
+fn architectures(kernels: &[KernelReport]) -> String {
     let mut names: Vec<&str> = kernels.iter().map(|kernel| kernel.architecture.as_str()).collect();
     names.sort_unstable();
     names.dedup();

@@ -23,7 +23,12 @@ fn finding(text: &str, needle: &str) -> Finding {
 }
 
 fn batch(text: &str, needles: &[&str]) -> Batch {
-    Batch::new(text, &functions(text), needles.iter().map(|needle| finding(text, needle)).collect(), Vec::new())
+    Batch::new(
+        text,
+        &functions(text),
+        needles.iter().map(|needle| finding(text, needle)).collect(),
+        Vec::new(),
+    )
 }
 
 /// Replaces `span` of `text`, as an editor does.

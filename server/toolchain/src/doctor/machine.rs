@@ -14,7 +14,7 @@ const OLDEST_GLIBC: (u32, u32) = (2, 28);
 
 /// The driver's library, and what the caller knows of the devices.
 pub(super) fn driver(tools: &Tools, devices: Option<&DeviceFacts>, toolkit: Option<&Toolkit>) -> Vec<Item> {
-    let why = "Kernels run on a device through it; without one they are compiled and checked, and can be simulated.";
+    let why = "Kernels run on a device through it; without one they are only compiled and checked.";
     let mut items = Vec::new();
     let driver = devices.and_then(|devices| devices.driver);
     match &tools.libcuda {

@@ -37,10 +37,9 @@ pub(super) fn toolkit(discovery: &Discovery) -> Vec<Item> {
         let detail = format!("CUDA {} in {}, seen but not used.", toolkit.version, toolkit.root.display());
         let item = Item::new("other CUDA toolkit", "Tells which others there are.", Status::Optional, detail);
         let item = item.at(&toolkit.nvcc).version(Some(toolkit.version)).origin(toolkit.origin.words());
-        items.push(item.remedy(format!(
-            "To use it, set `nvcc.path` or CUDA_HOME to {}.",
-            toolkit.root.display()
-        )));
+        items.push(
+            item.remedy(format!("To use it, set `nvcc.path` or CUDA_HOME to {}.", toolkit.root.display())),
+        );
     }
     items
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::foreign::Foreign;
 use super::{CompileReport, CompileRequest, Trouble, blocking, cached, plan, workings};
-use crate::units;
+use crate::{includes, units};
 
 /// What torch's extension builder passes to nvcc.
 const TORCH_FLAGS: [&str; 6] = [
@@ -55,6 +55,7 @@ impl Source {
         let part = units::device_part(text);
         let foreign = Foreign {
             left_out: part.left_out.into_iter().collect(),
+            whole: Some(text.into()),
             lines: count(text),
             guessed_types: text.contains("AT_DISPATCH"),
             ..Foreign::default()
@@ -63,12 +64,38 @@ impl Source {
         part.has_device_code.then_some(Self { text, flags, needs_prologue: true, foreign })
     }
 
+    /// The same without the headers of the project that lead to torch's, which would end the compile. What they declare is
+    /// then as unknown as what torch declares.
+    pub(super) fn without_headers_that_need_torch(mut self, path: &Path) -> Self {
+        let mut kept = String::with_capacity(self.text.len());
+        for line in self.text.split_inclusive('\n') {
+            match text_that_needs_torch(path, line) {
+                Some(text) => {
+                    self.foreign.others.push_str(&text);
+                    kept.extend(line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+                }
+                None => kept.push_str(line),
+            }
+        }
+        self.text = kept;
+        self
+    }
+
     /// The same, in a program with other texts.
     pub(super) fn among(mut self, others: String, unknown_use: bool) -> Self {
         self.foreign.others = others;
         self.foreign.unknown_use = unknown_use;
         self
     }
+}
+
+/// The text of the headers that a line of `path` leads to, if one of them needs torch.
+fn text_that_needs_torch(path: &Path, line: &str) -> Option<String> {
+    units::included_in_quotes(line)?;
+    let texts: Vec<String> =
+        includes::headers(path, line).iter().filter_map(|header| includes::read(header)).collect();
+    let needs_torch = |text: &String| text.lines().filter_map(units::included).any(units::is_torch_header);
+    texts.iter().any(needs_torch).then(|| texts.join("\n"))
 }
 
 fn count(text: &str) -> u32 {

@@ -5,12 +5,12 @@
 
 use stitch_findings::{Code, Finding, Place, Span};
 
-use super::headers;
 use super::kernels::Kernels;
+use super::missing;
 use super::workings::{ASKED, Files, Workings};
 use crate::compiler_text::{Level, Message, Origin, SourcePlace};
 use crate::locate::{Lines, place_span};
-use crate::{demangle, paths};
+use crate::{demangle, paths, units};
 
 /// Where a finding is put.
 pub(super) struct At {
@@ -62,7 +62,7 @@ fn span_in(files: &Files<'_>, file: usize, place: &SourcePlace, origin: Origin) 
 /// The `#include` that leads to a header: the one that names it, else the last, after which errors in headers show.
 fn include_of(text: &str, header: &str) -> Option<Span> {
     let lines = Lines::new(text);
-    let includes = text.lines().enumerate().filter_map(|(line, code)| Some((line, headers::included(code)?)));
+    let includes = text.lines().enumerate().filter_map(|(line, code)| Some((line, units::included(code)?)));
     let ends_in = |name: &str| header.ends_with(name);
     let line = includes
         .clone()
@@ -102,6 +102,7 @@ pub(super) fn finding(files: &mut Files<'_>, message: &Message, at: &At) -> Find
     }
     let mut finding = Finding::new(code, at.span, text);
     finding.subject.clone_from(&at.subject);
+    finding.advice = missing::advice(message);
     if let Some(place) = &at.elsewhere
         && let Some(place) = related_place(files, at.file, place)
     {

@@ -4,6 +4,7 @@
 //! Errors come in chains: what follows on the same line as an error that is excused is excused too.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::compiler_text::{Level, Message};
 
@@ -12,6 +13,8 @@ use crate::compiler_text::{Level, Message};
 pub(super) struct Foreign {
     /// Names that the parts left out may define.
     pub left_out: HashSet<String>,
+    /// The text before anything was left out of it, where something was: it has the launches.
+    pub whole: Option<Arc<str>>,
     /// The other texts of the program.
     pub others: String,
     /// Lines of the text itself; what is behind them is ours.
@@ -135,6 +138,7 @@ mod tests {
     fn what_torch_or_the_host_code_declares_is_excused_and_a_slip_is_not() {
         let foreign = Foreign {
             left_out: HashSet::from(["helper".to_owned()]),
+            whole: None,
             others: "__device__ float other_unit(float x);".to_owned(),
             lines: 20,
             guessed_types: true,

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use stitch_toolchain::compile_commands::CompileCommands;
 
+use crate::units;
+
 /// Files that are looked at in a workspace, and the size of one, beyond which the search gives up.
 const MOST_FILES: usize = 4000;
 const MOST_BYTES: u64 = 1 << 20;
@@ -77,15 +79,7 @@ pub(super) fn includes(file: &Path) -> Vec<String> {
     let small = file.metadata().is_ok_and(|metadata| metadata.len() <= MOST_BYTES);
     let Some(bytes) = small.then(|| std::fs::read(file).ok()).flatten() else { return Vec::new() };
     let Some(decoded) = stitch_analysis::decode(&bytes) else { return Vec::new() };
-    decoded.text.lines().filter_map(|line| included(line).map(str::to_owned)).collect()
-}
-
-/// The name in `#include "name"` or `#include <name>`.
-pub(super) fn included(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
-    let (open, close) = if rest.starts_with('"') { ('"', '"') } else { ('<', '>') };
-    let rest = rest.strip_prefix(open)?;
-    rest.find(close).map(|end| &rest[..end])
+    decoded.text.lines().filter_map(|line| units::included(line).map(str::to_owned)).collect()
 }
 
 fn is_code(path: &Path) -> bool {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stitch_analysis::{Analysis, Function, FunctionKind, Language};
+use stitch_analysis::{Analysis, Function, FunctionKind, Language, Outline};
 use stitch_findings::{Code, Finding, Measurement, Producer, Provenance, Quantity, Span};
 
 use super::KernelResources;
@@ -120,10 +120,15 @@ impl<'a> Kernels<'a> {
                 self.definitions.insert(mangled.clone(), Definition { file, function: function.clone() });
             }
         }
-        if is_unit {
-            self.launches
-                .extend(outline.launches.iter().map(|launch| matching::Seen::new(file, text, launch)));
+        if !is_unit {
+            return;
         }
+        let whole = self.workings.foreign.as_ref().and_then(|foreign| foreign.whole.as_ref());
+        let seen = match whole {
+            Some(whole) => launches_in(whole, Analysis::of(Language::Cuda, whole).outline(), file),
+            None => launches_in(text, outline, file),
+        };
+        self.launches.extend(seen);
     }
 
     /// The file and the name's span of what the assembler calls `mangled`.
@@ -276,6 +281,10 @@ impl<'a> Kernels<'a> {
             None => (self.workings.block_size, "assumed".to_owned(), shared),
         }
     }
+}
+
+fn launches_in(text: &str, outline: &Outline, file: usize) -> Vec<matching::Seen> {
+    outline.launches.iter().map(|launch| matching::Seen::new(file, text, launch)).collect()
 }
 
 /// The product of a block's dimensions, if such a block can be launched.

@@ -1,6 +1,6 @@
 //! Decides what is compiled, with which flags, for which architecture.
 //!
-//! Flags: the entry of the compile database, unmodified; without one, the configured flags. Architecture: the entry's, else
+//! Flags: the entry of the compile database, unmodified, then those that a person configured. Architecture: the flags', else
 //! the configured one, else the device's, else a default, which is then said.
 
 use std::path::{Path, PathBuf};
@@ -51,10 +51,22 @@ pub(super) fn plan(request: &CompileRequest, path: &Path) -> Result<Option<Plan>
         Some(Err(problem)) => return Err(problem.into()),
         None => None,
     };
-    Ok(Some(with_flags(request, unit, flags, notes)))
+    let from_database = flags.is_some();
+    let own_folder = unit.parent().unwrap_or(Path::new("/")).to_owned();
+    let mut flags = flags.unwrap_or_else(|| Flags {
+        directory: request.workspace.clone().unwrap_or(own_folder),
+        compiler: request.toolkit.nvcc.clone(),
+        architectures: Vec::new(),
+        arguments: Vec::new(),
+        unit: unit.clone(),
+        note: None,
+    });
+    flags.arguments.extend(request.flags.iter().cloned());
+    flags.architectures.extend(command::architectures(&request.flags));
+    Ok(Some(Plan { from_database, ..with_flags(request, unit, flags, notes) }))
 }
 
-/// Plans the compile of a source that no database can know, such as a string of a Python file.
+/// Plans the compile, with these flags, of a source that no database can know, such as a string of a Python file.
 pub(super) fn plan_alone(
     request: &CompileRequest,
     unit: PathBuf,
@@ -69,7 +81,7 @@ pub(super) fn plan_alone(
         unit: unit.clone(),
         note: None,
     };
-    with_flags(request, unit, Some(flags), Vec::new())
+    with_flags(request, unit, flags, Vec::new())
 }
 
 fn database(request: &CompileRequest, path: &Path) -> Result<Option<CompileCommands>, Trouble> {
@@ -83,17 +95,7 @@ fn database(request: &CompileRequest, path: &Path) -> Result<Option<CompileComma
     Ok(found.transpose()?)
 }
 
-fn with_flags(request: &CompileRequest, unit: PathBuf, flags: Option<Flags>, mut notes: Vec<String>) -> Plan {
-    let from_database = flags.is_some();
-    let own_folder = unit.parent().unwrap_or(Path::new("/")).to_owned();
-    let flags = flags.unwrap_or_else(|| Flags {
-        directory: request.workspace.clone().unwrap_or(own_folder),
-        compiler: request.toolkit.nvcc.clone(),
-        architectures: command::architectures(&request.flags),
-        arguments: request.flags.clone(),
-        unit: unit.clone(),
-        note: None,
-    });
+fn with_flags(request: &CompileRequest, unit: PathBuf, flags: Flags, mut notes: Vec<String>) -> Plan {
     notes.extend(flags.note.clone());
     let (nvcc, root, tool) = compiler(request, &flags.compiler);
     let mut arguments = flags.arguments;
@@ -126,7 +128,7 @@ fn with_flags(request: &CompileRequest, unit: PathBuf, flags: Option<Flags>, mut
         unit,
         architecture,
         several,
-        from_database,
+        from_database: false,
         notes,
     }
 }

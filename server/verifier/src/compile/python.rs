@@ -75,14 +75,14 @@ async fn compile_unit(
     if unit.role == UnitRole::CppSource || !unit.holes.is_empty() {
         return Ok(None);
     }
-    let Some(source) = source(unit, units, index) else { return Ok(None) };
+    let Some(source) = source(unit, units, index, &request.flags) else { return Ok(None) };
     let alone = alone::compile(request, path, source, cancel).await?;
     Ok(Some(to_file(alone.report, &alone.file, path, text, unit)))
 }
 /// A unit as it is given to nvcc. `None` for one without device code.
-fn source(unit: &Unit, units: &[Unit], index: usize) -> Option<Source> {
+fn source(unit: &Unit, units: &[Unit], index: usize, configured: &[String]) -> Option<Source> {
     let options = unit.options.iter().filter(|option| OPTIONS.iter().any(|known| option.starts_with(known)));
-    let flags: Vec<String> = options.cloned().collect();
+    let flags: Vec<String> = options.chain(configured).cloned().collect();
     let others =
         units.iter().enumerate().filter(|(at, _)| *at != index).map(|(_, other)| other.text.as_ref());
     let others = others.collect::<Vec<_>>().join("\n");

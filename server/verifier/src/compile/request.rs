@@ -31,7 +31,7 @@ pub struct CompileRequest {
     pub toolkit: Toolkit,
     /// The folder of the workspace that the file is in. Nothing outside is searched for a database or for sources.
     pub workspace: Option<PathBuf>,
-    /// Flags for files that no compile database knows.
+    /// Flags of the person's own, after all others.
     pub flags: Vec<String>,
     /// The compile database, if it is configured: a file, or the folder that holds it.
     pub compile_commands: Option<PathBuf>,

@@ -228,3 +228,18 @@ fn requests_share_texts() {
     shared::<super::CompileRequest>();
     shared::<Arc<str>>();
 }
+
+#[tokio::test]
+async fn bytes_that_are_no_utf8_keep_every_offset() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("k.cu");
+    let bytes = b"/* Andr\xe9 \xe9\xe8 */ __global__ void k() { nope(); }\n";
+    std::fs::write(&path, bytes).unwrap();
+    let text = super::saved_text(&path).await.unwrap();
+    assert_eq!((text.len(), text.find("nope")), (bytes.len(), Some(37)));
+    // What a compiler echoes of it reads the same, so that its column can be found.
+    let said = [&b"k.cu(1): error: identifier \"nope\" is undefined\n  "[..], bytes, b"  ^\n"].concat();
+    assert!(crate::compiler_text::printed(&said).contains(text.as_ref()));
+    std::fs::write(&path, b"\xff\xfek\0").unwrap();
+    assert!(matches!(super::saved_text(&path).await, Err(Trouble::Unreadable { .. })));
+}

@@ -43,7 +43,8 @@ impl Workings {
             None => (messages, 0),
         };
         if excused > 0 {
-            notes.push(format!("{excused} errors about what only the whole program declares are not shown"));
+            let errors = if excused == 1 { "1 error" } else { &format!("{excused} errors") };
+            notes.push(format!("{errors} about what only the whole program declares: not shown"));
         }
         let mut failure = None;
         let resources = ptxas::parse(&outcome.text);

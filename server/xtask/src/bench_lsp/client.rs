@@ -1,7 +1,7 @@
 //! A client that says when each message came.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -41,7 +41,9 @@ impl Client {
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (Some(input), Some(output)) = (input, output) else { bail!("the server has no standard streams") };
+        let (Some(input), Some(output)) = (input, output) else {
+            bail!("the server has no standard streams")
+        };
         let (sender, messages) = channel();
         std::thread::spawn(move || read(output, &sender));
         Ok(Self { child, input, messages, next_id: 0 })

@@ -20,7 +20,8 @@ pub struct Figures {
 impl Figures {
     fn cells(&self) -> Vec<String> {
         let typed = &self.typed;
-        let megabytes = |memory: Option<f64>| memory.map_or("unknown".into(), |memory| format!("{memory:.0} MB"));
+        let megabytes =
+            |memory: Option<f64>| memory.map_or("unknown".into(), |memory| format!("{memory:.0} MB"));
         let asked = typed.hovers.len() + typed.hints.len() + typed.withdrawn + typed.unanswered;
         vec![
             summary(&self.starts),
@@ -39,7 +40,11 @@ impl Figures {
 /// Prints the table, a server a column.
 #[allow(clippy::print_stdout, reason = "the table is the command's result")]
 pub fn print(lines: usize, pause: Duration, columns: &[(String, Figures)]) {
-    println!("{lines} lines; {} characters, one each {} ms; {STARTS} starts\n", characters(), pause.as_millis());
+    println!(
+        "{lines} lines; {} characters, one each {} ms; {STARTS} starts\n",
+        characters(),
+        pause.as_millis()
+    );
     let names = [
         "start to the answer to initialize",
         "memory at rest, file open",
@@ -68,7 +73,13 @@ fn summary(times: &[Duration]) -> String {
     match (at(50), at(99), times.last()) {
         (Some(median), Some(p99), Some(longest)) => {
             let milliseconds = |time: &Duration| format!("{:.1}", time.as_secs_f64() * 1000.0);
-            format!("{} / {} / {} ms ({})", milliseconds(median), milliseconds(p99), milliseconds(longest), times.len())
+            format!(
+                "{} / {} / {} ms ({})",
+                milliseconds(median),
+                milliseconds(p99),
+                milliseconds(longest),
+                times.len()
+            )
         }
         _ => "none".into(),
     }

@@ -18,7 +18,8 @@ pub fn generate(lines: usize) -> String {
 
 /// Puts the file, and what clangd needs beside it, into a folder.
 pub fn write_project(folder: &Path, text: &str) -> Result<()> {
-    let flags = "-xcuda\n-nocudainc\n-nocudalib\n--cuda-gpu-arch=sm_90\n--cuda-device-only\n-include\nstub.h\n";
+    let flags =
+        "-xcuda\n-nocudainc\n-nocudalib\n--cuda-gpu-arch=sm_90\n--cuda-device-only\n-include\nstub.h\n";
     for (name, text) in [("bench.cu", text), ("stub.h", STUB), ("compile_flags.txt", flags)] {
         std::fs::write(folder.join(name), text).with_context(|| format!("writing {name}"))?;
     }

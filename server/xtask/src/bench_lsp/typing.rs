@@ -95,7 +95,9 @@ impl Typed {
             }
         }
         let until = Instant::now() + PATIENCE;
-        while !waiting.is_empty() && let Some(arrived) = client.next(until)? {
+        while !waiting.is_empty()
+            && let Some(arrived) = client.next(until)?
+        {
             typed.take(&mut waiting, &arrived);
         }
         typed.missing = waiting.versions.len();

@@ -312,7 +312,9 @@ fn integer_type(tokens: &[Token]) -> Option<(Basic, usize)> {
                 // `short int` is a short.
                 found = Some(found.filter(|seen| seen.bits < basic.bits).unwrap_or(basic));
             }
-            Token::Symbol("*") if found.is_some() => found = Some(Basic { bits: 64, signed: false, integer: false }),
+            Token::Symbol("*") if found.is_some() => {
+                found = Some(Basic { bits: 64, signed: false, integer: false })
+            }
             _ => break,
         }
         used += 1;

@@ -36,7 +36,8 @@ impl<'a> Tokens<'a> {
                     self.at = self.text[self.at..].find('\n').map_or(bytes.len(), |end| self.at + end);
                 }
                 Some(b'/') if bytes.get(self.at + 1) == Some(&b'*') => {
-                    self.at = self.text[self.at + 2..].find("*/").map_or(bytes.len(), |end| self.at + 2 + end + 2);
+                    self.at =
+                        self.text[self.at + 2..].find("*/").map_or(bytes.len(), |end| self.at + 2 + end + 2);
                 }
                 _ => return,
             }
@@ -62,7 +63,9 @@ impl<'a> Tokens<'a> {
         let bytes = self.text.as_bytes();
         let mut end = self.at;
         while let Some(byte) = bytes.get(end) {
-            let sign = matches!(byte, b'+' | b'-') && matches!(bytes[end - 1], b'e' | b'E' | b'p' | b'P') && !self.is_hex();
+            let sign = matches!(byte, b'+' | b'-')
+                && matches!(bytes[end - 1], b'e' | b'E' | b'p' | b'P')
+                && !self.is_hex();
             let separator = *byte == b'\'' && bytes.get(end + 1).is_some_and(|b| is_word(*b));
             if !(is_word(*byte) || *byte == b'.' || separator || (sign && end > self.at)) {
                 break;
@@ -111,7 +114,11 @@ impl<'a> Iterator for Tokens<'a> {
         } else if is_word(first) || (first == b':' && self.text[start..].starts_with("::")) {
             self.at = if first == b':' { start + 2 } else { start };
             self.at = self.name_end();
-            if self.at == start + 2 && first == b':' { Token::Other } else { Token::Name(&self.text[start..self.at]) }
+            if self.at == start + 2 && first == b':' {
+                Token::Other
+            } else {
+                Token::Name(&self.text[start..self.at])
+            }
         } else if first == b'\'' {
             self.at = self.quoted_end(first);
             Token::Literal(character(&self.text[start..self.at]))
@@ -121,7 +128,8 @@ impl<'a> Iterator for Tokens<'a> {
         } else {
             let rest = &self.text[start..];
             let known = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol));
-            self.at = start + known.map_or_else(|| rest.chars().next().map_or(1, char::len_utf8), |symbol| symbol.len());
+            self.at = start
+                + known.map_or_else(|| rest.chars().next().map_or(1, char::len_utf8), |symbol| symbol.len());
             if known.is_some() { Token::Symbol(&self.text[start..self.at]) } else { Token::Other }
         };
         Some((token, start..self.at))
@@ -130,8 +138,8 @@ impl<'a> Iterator for Tokens<'a> {
 
 /// Longest first, so that `<<` is not read as two `<`.
 const SYMBOLS: &[&str] = &[
-    "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "?", ":",
-    "(", ")", "[", "]", "{", "}", ",",
+    "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<",
+    ">", "?", ":", "(", ")", "[", "]", "{", "}", ",",
 ];
 
 fn is_word(byte: u8) -> bool {

@@ -6,9 +6,22 @@ use super::{GlobalKind, LaunchPiece, Piece};
 use crate::rules::call::callee;
 use crate::rules::constants::{Token, Tokens};
 
+/// Longer expressions than a person writes are not looked into.
+const LONGEST_TEXT: usize = 1000;
+
+/// How many local names of one kind are remembered.
+const MOST_NAMES: usize = 256;
+
 /// What `item` tells.
 pub fn collect(item: Node, source: &str) -> Piece {
-    let mut collector = Collector { source, piece: Piece::default(), functions: Vec::new(), rounding: Vec::new(), blocks: Vec::new() };
+    let mut collector = Collector {
+        source,
+        piece: Piece::default(),
+        functions: Vec::new(),
+        classes: Vec::new(),
+        rounding: Vec::new(),
+        blocks: Vec::new(),
+    };
     let mut cursor = item.walk();
     loop {
         let down = collector.enter(cursor.node()) && cursor.goto_first_child();
@@ -33,6 +46,8 @@ struct Collector<'t> {
     piece: Piece,
     /// The open function definitions: where each starts, and its place in `uses`.
     functions: Vec<(usize, usize)>,
+    /// The names of the open classes.
+    classes: Vec<&'t str>,
     /// Local names of the open function that stand for a number of blocks that was rounded up.
     rounding: Vec<&'t str>,
     /// Local `dim3`s of the open function, as if written in place.
@@ -67,15 +82,25 @@ impl<'t> Collector<'t> {
                 self.declaration(node);
                 true
             }
+            "class_specifier" | "struct_specifier" => {
+                self.classes.push(self.field(node, "name"));
+                true
+            }
             "enum_specifier" if !inside => {
                 self.enumeration(node);
                 false
             }
+            "declaration" => {
+                self.blocks(node);
+                true
+            }
             "init_declarator" | "assignment_expression" if inside => {
-                self.block(node);
+                self.changed(self.field(node, "left"));
                 let value = node.child_by_field_name("value").or_else(|| node.child_by_field_name("right"));
-                let name = node.child_by_field_name("declarator").or_else(|| node.child_by_field_name("left"));
+                let name =
+                    node.child_by_field_name("declarator").or_else(|| node.child_by_field_name("left"));
                 if let (Some(name), Some(value)) = (name, value)
+                    && self.rounding.len() < MOST_NAMES
                     && self.rounds_up(self.text(value))
                 {
                     self.rounding.push(self.text(name));
@@ -84,7 +109,6 @@ impl<'t> Collector<'t> {
             }
             // `dim3 grid(a, b)` may read as a function.
             "function_declarator" if inside => {
-                self.block(node);
                 if self.rounds_up(self.field(node, "parameters")) {
                     self.rounding.push(self.field(node, "declarator"));
                 }
@@ -98,22 +122,41 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Remembers `dim3 name(…)` and `dim3 name = …`; a name that is set again is forgotten.
-    fn block(&mut self, node: Node<'t>) {
-        let name = node.child_by_field_name("declarator").or_else(|| node.child_by_field_name("left"));
-        let value = node.child_by_field_name("value").or_else(|| node.child_by_field_name("parameters"));
-        let is_dim3 = node.parent().is_some_and(|declaration| self.field(declaration, "type") == "dim3");
-        let Some(name) = name.map(|name| self.text(name)) else { return };
-        self.blocks.retain(|(known, _)| *known != name);
-        if let Some(value) = value.filter(|_| is_dim3) {
-            let text = self.text(value);
-            let bare = matches!(value.kind(), "argument_list" | "parameter_list");
-            self.blocks.push((name, if bare { format!("dim3{text}") } else { text.to_owned() }));
+    /// Remembers `dim3 name(…)` and `dim3 name = …`.
+    fn blocks(&mut self, declaration: Node<'t>) {
+        if self.field(declaration, "type") != "dim3" {
+            return;
+        }
+        let mut cursor = declaration.walk();
+        for declarator in declaration.children_by_field_name("declarator", &mut cursor) {
+            let name = self.field(declarator, "declarator");
+            let value = declarator
+                .child_by_field_name("value")
+                .or_else(|| declarator.child_by_field_name("parameters"));
+            self.blocks.retain(|(known, _)| *known != name);
+            if let Some(value) = value.filter(|value| value.end_byte() - value.start_byte() <= LONGEST_TEXT)
+                && self.blocks.len() < MOST_NAMES
+            {
+                let text = self.text(value);
+                let bare = matches!(value.kind(), "argument_list" | "parameter_list");
+                self.blocks.push((name, if bare { format!("dim3{text}") } else { text.to_owned() }));
+            }
         }
     }
 
+    /// Forgets a `dim3` that is set again, itself or a member.
+    fn changed(&mut self, target: &str) {
+        let name = target.split('.').next().unwrap_or(target).trim();
+        self.blocks.retain(|(known, _)| *known != name);
+    }
+
     fn leave(&mut self, node: Node) {
-        if self.functions.last().is_some_and(|(start, _)| *start == node.start_byte()) && node.kind() == "function_definition" {
+        if matches!(node.kind(), "class_specifier" | "struct_specifier") {
+            self.classes.pop();
+        }
+        if self.functions.last().is_some_and(|(start, _)| *start == node.start_byte())
+            && node.kind() == "function_definition"
+        {
             self.functions.pop();
             if self.functions.is_empty() {
                 self.rounding.clear();
@@ -180,7 +223,8 @@ impl<'t> Collector<'t> {
         let ty = node.child_by_field_name("type");
         let declarators: Vec<Node> = node.children_by_field_name("declarator", &mut cursor).collect();
         for declarator in declarators {
-            let value = declarator.child_by_field_name("value").or_else(|| node.child_by_field_name("default_value"));
+            let value =
+                declarator.child_by_field_name("value").or_else(|| node.child_by_field_name("default_value"));
             let mut name = declarator;
             let mut suffix = String::new();
             while let Some(inner) = name.child_by_field_name("declarator") {
@@ -194,7 +238,10 @@ impl<'t> Collector<'t> {
                 name = inner;
             }
             let text = self.text(name);
-            if is_constant && suffix.is_empty() && let Some(value) = value {
+            if is_constant
+                && suffix.is_empty()
+                && let Some(value) = value
+            {
                 let value = self.text(value).trim_start_matches('{').trim_end_matches('}');
                 self.constant(node, text, value);
             }
@@ -208,10 +255,8 @@ impl<'t> Collector<'t> {
     /// A constant, also by the name of the class it stands in.
     fn constant(&mut self, node: Node, name: &str, value: &str) {
         self.piece.constants.push((name.to_owned(), value.to_owned()));
-        let class = node.parent().filter(|list| list.kind() == "field_declaration_list").and_then(|list| list.parent());
-        if let Some(class) = class {
-            let qualified = format!("{}::{name}", self.field(class, "name"));
-            self.piece.constants.push((qualified, value.to_owned()));
+        if let Some(class) = self.classes.last().filter(|_| node.kind() == "field_declaration") {
+            self.piece.constants.push((format!("{class}::{name}"), value.to_owned()));
         }
     }
 
@@ -237,10 +282,12 @@ impl<'t> Collector<'t> {
     fn call(&mut self, node: Node<'t>) {
         let Some(function) = node.child_by_field_name("function") else { return };
         let Some(name) = callee(function).map(|name| self.text(name)) else { return };
-        let configuration = (1..4).filter_map(|index| node.child(index)).find(|child| child.kind() == "kernel_call_syntax");
+        let configuration =
+            (1..4).filter_map(|index| node.child(index)).find(|child| child.kind() == "kernel_call_syntax");
         if let Some(configuration) = configuration {
             let mut cursor = configuration.walk();
-            let mut sizes = configuration.named_children(&mut cursor).filter(|child| child.kind() != "comment");
+            let mut sizes =
+                configuration.named_children(&mut cursor).filter(|child| child.kind() != "comment");
             let grid = sizes.next().map_or("", |grid| self.text(grid));
             let block = sizes.next().map_or("", |block| self.text(block));
             let local = self.blocks.iter().rev().find(|(name, _)| *name == block);
@@ -249,7 +296,9 @@ impl<'t> Collector<'t> {
                 block: local.map_or_else(|| block.to_owned(), |(_, text)| text.clone()),
                 rounds_up: self.rounds_up(grid),
                 has_template_arguments: function.kind() == "template_function"
-                    || function.child_by_field_name("name").is_some_and(|name| name.kind() == "template_function"),
+                    || function
+                        .child_by_field_name("name")
+                        .is_some_and(|name| name.kind() == "template_function"),
             });
             return;
         }
@@ -262,6 +311,9 @@ impl<'t> Collector<'t> {
 
     /// Whether a number of blocks is rounded up to cover every element: `(n + 255) / 256`, `ceil_div(n, 256)`.
     fn rounds_up(&self, text: &str) -> bool {
+        if text.len() > LONGEST_TEXT {
+            return false;
+        }
         let mut divides = false;
         let mut adds = false;
         let mut subtracts = false;
@@ -282,11 +334,14 @@ impl<'t> Collector<'t> {
 /// Names of functions and macros that divide and round up.
 fn is_rounding_name(name: &str) -> bool {
     let name = last_component(name).to_ascii_lowercase();
-    name == "cdiv" || name == "ceil" || name == "get_blocks" || (name.contains("div") && (name.contains("ceil") || name.contains("up")))
+    name == "cdiv"
+        || name == "ceil"
+        || name == "get_blocks"
+        || (name.contains("div") && (name.contains("ceil") || name.contains("up")))
 }
 
 fn is_one_less_than_power(value: i64) -> bool {
-    value > 0 && value & (value + 1) == 0
+    value > 0 && value.checked_add(1).is_some_and(|next| value & next == 0)
 }
 
 fn last_component(name: &str) -> &str {

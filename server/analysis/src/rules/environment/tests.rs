@@ -4,7 +4,8 @@ use crate::rules::tests::harness::parse;
 fn environment(source: &str) -> Environment {
     let tree = parse(source);
     let mut cursor = tree.root_node().walk();
-    let pieces: Vec<Piece> = tree.root_node().children(&mut cursor).map(|item| Piece::of(item, source)).collect();
+    let pieces: Vec<Piece> =
+        tree.root_node().children(&mut cursor).map(|item| Piece::of(item, source)).collect();
     Environment::new(&pieces, &Outer::default())
 }
 
@@ -61,7 +62,8 @@ impl Constants for Header {
 
 #[test]
 fn other_files_are_asked_for_what_this_one_does_not_define() {
-    let source = "#if X\n#define kHidden 1\n#else\n#define kHidden 2\n#endif\nconst int kOwn = kFromHeader * 2;\n";
+    let source =
+        "#if X\n#define kHidden 1\n#else\n#define kHidden 2\n#endif\nconst int kOwn = kFromHeader * 2;\n";
     let tree = parse(source);
     let piece = Piece::of(tree.root_node(), source);
     let found = Environment::new([&piece], &Outer::new(Arc::new(Header), 1));
@@ -73,9 +75,15 @@ fn other_files_are_asked_for_what_this_one_does_not_define() {
 
 #[test]
 fn bodies_of_kernels_leave_the_environment_as_it_is() {
-    let with = |body: &str| environment(&format!("#define N 4\n__global__ void k(float* a) {{ {body} }}\nint f() {{ g(); }}\n")).hash();
+    let with = |body: &str| {
+        environment(&format!("#define N 4\n__global__ void k(float* a) {{ {body} }}\nint f() {{ g(); }}\n"))
+            .hash()
+    };
     assert_eq!(with("a[0] = 1;"), with("for (int i = 0; i < N; ++i) a[i] = 2;"));
-    assert_ne!(with(""), environment("#define N 5\n__global__ void k(float* a) {}\nint f() { g(); }\n").hash());
+    assert_ne!(
+        with(""),
+        environment("#define N 5\n__global__ void k(float* a) {}\nint f() { g(); }\n").hash()
+    );
 }
 
 #[test]

@@ -17,26 +17,46 @@ pub fn parse(source: &str) -> Tree {
 pub fn check(source: &str) -> Vec<Finding> {
     let tree = parse(source);
     let mut cursor = tree.root_node().walk();
-    let pieces: Vec<Piece> = tree.root_node().children(&mut cursor).map(|item| Piece::of(item, source)).collect();
+    let pieces: Vec<Piece> =
+        tree.root_node().children(&mut cursor).map(|item| Piece::of(item, source)).collect();
     let environment = Environment::new(&pieces, &Outer::default());
-    let mut findings = Vec::new();
-    let mut open = vec![tree.root_node()];
-    while let Some(node) = open.pop() {
-        if node.kind() == "function_definition"
-            && let Some(function) = function(node, source)
-        {
-            findings.extend(check_cuda_function(&FunctionContext {
-                source,
-                node,
-                function: &function,
-                environment: &environment,
-            }));
-        }
-        let mut cursor = node.walk();
-        open.extend(node.children(&mut cursor));
-    }
+    let mut findings = check_tree(&tree, source, &environment);
     findings.sort_by_key(|finding| (finding.span, finding.code));
     findings
+}
+
+/// The findings of all functions of a tree.
+pub fn check_tree(tree: &Tree, source: &str, environment: &Environment) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (node, function) in functions(tree, source) {
+        findings.extend(check_cuda_function(&FunctionContext {
+            source,
+            node,
+            function: &function,
+            environment,
+        }));
+    }
+    findings
+}
+
+/// The functions of a tree.
+pub fn functions<'t>(tree: &'t Tree, source: &str) -> Vec<(Node<'t>, Function)> {
+    let mut functions = Vec::new();
+    let mut cursor = tree.root_node().walk();
+    loop {
+        let node = cursor.node();
+        if node.kind() == "function_definition" {
+            functions.extend(function(node, source).map(|function| (node, function)));
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return functions;
+            }
+        }
+    }
 }
 
 fn function(node: Node, source: &str) -> Option<Function> {

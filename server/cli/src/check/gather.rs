@@ -1,0 +1,127 @@
+//! Puts what the rules and the compilers say together, file by file: those named first, then their headers.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stitch_analysis::{Analyzer, Text};
+use stitch_findings::Finding;
+use stitch_verifier::compile::{CompileReport, KernelResources};
+use stitch_verifier::includes;
+
+use super::files::Source;
+use super::report::{FileReport, FindingReport, KernelReport};
+use crate::settings::Surrounding;
+
+/// Everything found so far.
+#[derive(Default)]
+pub struct Gathered {
+    files: Vec<File>,
+    /// Where each file is in `files`, by its canonical path.
+    by_path: HashMap<PathBuf, usize>,
+    /// What was not done, and why.
+    pub notes: Vec<String>,
+}
+
+/// One file's findings and kernels while they are gathered from several compiles.
+struct File {
+    /// As a person named it, or as seen from the folder that the command was started in.
+    shown: PathBuf,
+    canonical: PathBuf,
+    text: Arc<str>,
+    findings: Vec<Finding>,
+    kernels: Vec<KernelResources>,
+}
+
+impl Gathered {
+    /// Checks the rules of each file.
+    pub fn by_rules(sources: &[Source]) -> Self {
+        let mut gathered = Self::default();
+        for source in sources {
+            let text: Arc<str> = source.text.as_str().into();
+            let workspace = includes::workspace_of(&source.path, &source.text);
+            // Nothing cuts it off, so it can't be cut off.
+            let analysis = Analyzer::new(source.language).update(text.clone(), &workspace, &|| true);
+            let findings = match analysis {
+                Ok(analysis) if !analysis.is_too_large() => analysis.findings().to_vec(),
+                _ => {
+                    let path = source.path.display();
+                    gathered.notes.push(format!(
+                        "{path}: too large for the static rules, so only compilers were asked"
+                    ));
+                    Vec::new()
+                }
+            };
+            let file = gathered.file(&source.canonical, &source.path, &text);
+            file.findings = findings;
+        }
+        gathered
+    }
+
+    /// Takes in what a compile said. A header may be compiled several times, with the same findings.
+    pub fn add(&mut self, report: CompileReport, folder: &Path) {
+        for said in report.files {
+            let path = canonical(&said.path);
+            let kernels = report
+                .kernels
+                .iter()
+                .filter(|kernel| kernel.place.as_ref().is_some_and(|(place, _)| canonical(place) == path));
+            let shown = path.strip_prefix(folder).unwrap_or(&path);
+            let file = self.file(&path, shown, &said.text);
+            for finding in said.findings {
+                if !file.findings.contains(&finding) {
+                    file.findings.push(finding);
+                }
+            }
+            for kernel in kernels {
+                if !file.kernels.contains(kernel) {
+                    file.kernels.push(kernel.clone());
+                }
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, shown: &Path, text: &Arc<str>) -> &mut File {
+        let index = *self.by_path.entry(path.to_owned()).or_insert_with(|| {
+            self.files.push(File {
+                shown: shown.to_owned(),
+                canonical: path.to_owned(),
+                text: text.clone(),
+                findings: Vec::new(),
+                kernels: Vec::new(),
+            });
+            self.files.len() - 1
+        });
+        &mut self.files[index]
+    }
+
+    /// The files as they are reported: findings with the severities that are configured, in the order of the text.
+    pub fn report(self, surrounding: &Surrounding) -> Vec<FileReport> {
+        self.files.into_iter().map(|file| file.report(surrounding)).collect()
+    }
+}
+
+impl File {
+    fn report(self, surrounding: &Surrounding) -> FileReport {
+        let config = surrounding.config_for(Some(&self.canonical));
+        let text = Text::new(&self.text);
+        let mut findings: Vec<FindingReport> = self
+            .findings
+            .into_iter()
+            .filter_map(|finding| {
+                let severity = config.severity(finding.code, finding.severity)?;
+                Some(FindingReport::new(finding, severity, &text))
+            })
+            .collect();
+        findings.sort_by_key(|finding| (finding.range.bytes, finding.code));
+        let mut kernels: Vec<KernelReport> =
+            self.kernels.into_iter().filter_map(|kernel| KernelReport::new(kernel, &text)).collect();
+        kernels.sort_by_key(|kernel| kernel.range.bytes);
+        FileReport { path: self.shown, findings, kernels, text }
+    }
+}
+
+/// The one path of a file that has several.
+pub fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
