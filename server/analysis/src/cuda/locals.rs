@@ -38,8 +38,10 @@ impl<'o> Locals<'o> {
     ) -> Self {
         let mut locals = Self { locals: Vec::new(), varying: Vec::new(), template, outer };
         let mut scopes: Vec<usize> = Vec::new();
+        let mut list = Dim3List::default();
         let bytes = masked.as_bytes();
         for (index, token) in tokens.iter().enumerate() {
+            list.follow(tokens, index, bytes);
             match token.kind {
                 Kind::Byte(b'{') => scopes.push(locals.locals.len()),
                 Kind::Byte(b'}') => {
@@ -47,24 +49,27 @@ impl<'o> Locals<'o> {
                         local.visible.end = local.visible.end.min(token.start);
                     }
                 }
-                Kind::Word => locals.word(tokens, index, bytes, masked),
+                Kind::Word => locals.word(tokens, index, masked, list.is_open()),
                 _ => {}
             }
         }
         locals
     }
 
-    fn word(&mut self, tokens: &[Token], index: usize, bytes: &[u8], masked: &str) {
+    /// Looks at one word; `in_dim3_list` says whether a comma before it goes on with declarations of `dim3`.
+    fn word(&mut self, tokens: &[Token], index: usize, masked: &str, in_dim3_list: bool) {
+        let bytes = masked.as_bytes();
         let byte = |i: usize| match tokens.get(i).map(|t| t.kind) {
             Some(Kind::Byte(byte)) => byte,
             _ => 0,
         };
         let name = tokens[index].text(bytes);
         let before = index.checked_sub(1).map(|i| tokens[i]);
-        let typed = before.is_some_and(|t| t.kind == Kind::Word && !is_statement(t.text(bytes)));
         let listed = before.is_some_and(|t| t.is(b','));
+        let next_dim3 = listed && in_dim3_list;
+        let typed = next_dim3 || before.is_some_and(|t| t.kind == Kind::Word && !is_statement(t.text(bytes)));
         let next = index + 1;
-        let is_dim3 = before.is_some_and(|t| t.text(bytes) == b"dim3");
+        let is_dim3 = next_dim3 || before.is_some_and(|t| t.text(bytes) == b"dim3");
         let value = match byte(next) {
             b'=' if byte(next + 1) == b'=' => return,
             b'=' if typed => statement_value(tokens, next + 1),
@@ -116,6 +121,37 @@ impl<'o> Locals<'o> {
     /// The constants at the byte `at`.
     pub fn at(&self, at: usize) -> LocalsAt<'_, 'o> {
         LocalsAt { locals: self, at, depth: 0 }
+    }
+}
+
+/// Whether the tokens are inside a list of declarations: `dim3 grid(n / 32, n / 32), block(32, 32);`.
+#[derive(Default)]
+struct Dim3List {
+    depth: usize,
+    /// The depth of the list's own commas.
+    open: Option<usize>,
+}
+
+impl Dim3List {
+    /// Goes to the token at `index`.
+    fn follow(&mut self, tokens: &[Token], index: usize, bytes: &[u8]) {
+        match tokens[index].kind {
+            Kind::Byte(b'(' | b'[' | b'{') => self.depth += 1,
+            Kind::Byte(b')' | b']' | b'}') => {
+                self.depth = self.depth.saturating_sub(1);
+                self.open = self.open.filter(|depth| *depth <= self.depth);
+            }
+            Kind::Byte(b';') => self.open = None,
+            Kind::Word if tokens[index].text(bytes) == b"dim3" => {
+                let declares = tokens.get(index + 1).is_some_and(|next| next.kind == Kind::Word);
+                self.open = declares.then_some(self.depth);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.open == Some(self.depth)
     }
 }
 
@@ -202,6 +238,10 @@ mod tests {
             ("dim3 b(16, 16); |", "b", Some([16, 16, 1])),
             ("dim3 b = dim3(8); |", "b", Some([8, 1, 1])),
             ("dim3 b{4, 2}; |", "b", Some([4, 2, 1])),
+            ("dim3 g(n / 4, 2), b(16, 16); |", "b", Some([16, 16, 1])),
+            ("dim3 g, h{1}, b = dim3(8, 2), c(f(3, 4)); |", "b", Some([8, 2, 1])),
+            ("dim3 g(4), b(8); b = dim3(9); |", "b", None),
+            ("f(dim3(4), b(8)); |", "b", None),
             ("const int n = 64; dim3 b(n, n / 32); |", "b", Some([64, 2, 1])),
             ("int n = 64, m = 2; |", "n * m", Some([128, 1, 1])),
             ("int n = 64; n = 3; |", "n", None),
