@@ -85,7 +85,7 @@ codes! {
     /// Registers that did not fit went to local memory.
     PTXAS_SPILL = Ptxas "ptxas/spill" Information "Registers spill to local memory";
     /// A CUDA API call whose error is dropped.
-    API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored";
+    API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored" off;
     /// A block of more than 1024 threads, or not a multiple of the warp.
     BLOCK_SIZE = Static "static/block-size" Information "The block size wastes lanes or can not launch";
     /// A tensor made on the CPU and then moved.
@@ -95,7 +95,7 @@ codes! {
     /// A double literal that promotes float arithmetic.
     DOUBLE_LITERAL = Static "static/double-literal" Information "A double literal promotes float arithmetic to double";
     /// `.item()` in a loop waits for the GPU each time.
-    ITEM_IN_LOOP = Static "static/item-in-loop" Information "`.item()` in a loop waits for the GPU each time";
+    ITEM_IN_LOOP = Static "static/item-in-loop" Information "`.item()` in a loop waits for the GPU each time" off;
     /// Memory allocated again and again.
     MALLOC_IN_LOOP = Static "static/malloc-in-loop" Information "Device memory is allocated in a loop";
     /// A store to global memory by an index that nothing bounds.
@@ -109,7 +109,7 @@ codes! {
     /// The host waits for the device in a loop.
     SYNCHRONIZE_IN_LOOP = Static "static/synchronize-in-loop" Information "The host waits for the device in a loop";
     /// A launch whose error nobody asks for.
-    UNCHECKED_LAUNCH = Static "static/unchecked-launch" Hint "A kernel launch is not checked for errors";
+    UNCHECKED_LAUNCH = Static "static/unchecked-launch" Hint "A kernel launch is not checked for errors" off;
     /// An index that scales threadIdx.x by a constant.
     UNCOALESCED_ACCESS = Static "static/uncoalesced-access" Information "Neighbouring threads access memory with a stride";
 }

@@ -189,14 +189,14 @@ fn may_be_on_gpu(origin: &Origin, level: Level, names: &Names<'_>) -> bool {
         let full = names.resolve(&origin.path);
         let library = full.split('.').next().unwrap_or_default();
         if OTHERS.contains(&library)
-            || then.iter().any(|method| matches!(*method, "numpy" | "tolist" | "as_py"))
+            || then.iter().any(|method| TO_HOST.contains(method)) && !then.contains(&MOVED)
         {
             return false;
         }
         if origin.called {
             let method = origin.path.rsplit('.').next().unwrap_or_default();
             let on_cpu = is_factory(&full) && (!origin.placed || origin.on_cpu) && !then.contains(&MOVED);
-            if on_cpu || matches!(method, "numpy" | "tolist" | "as_py") {
+            if on_cpu || TO_HOST.contains(&method) && !then.contains(&MOVED) {
                 return false;
             }
         }
@@ -215,6 +215,9 @@ fn may_be_on_gpu(origin: &Origin, level: Level, names: &Names<'_>) -> bool {
     }
     true
 }
+
+/// Methods whose value is on the CPU, or is no tensor.
+const TO_HOST: [&str; 4] = ["as_py", "cpu", "numpy", "tolist"];
 
 fn is_factory(full: &str) -> bool {
     full.strip_prefix("torch.").is_some_and(|name| FACTORIES.contains(&name))

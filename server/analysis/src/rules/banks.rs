@@ -37,7 +37,7 @@ pub fn check(walker: &Walker, report: &mut Report) {
             Code::SHARED_BANK_CONFLICT,
             access.node,
             message,
-            "Pad each row by one element (`tile[32][33]`), or swap the indices so that threadIdx.x is the last one.",
+            "Swap the indices so that threadIdx.x is the last one, or pad each row: by one element, or by four where the array is also read as `float4`, which must stay aligned. Memory declared `extern` then has to grow at the launch too.",
         );
     }
 }

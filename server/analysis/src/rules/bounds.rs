@@ -45,7 +45,7 @@ pub fn check(walker: &Walker, report: &mut Report) {
         Code::MISSING_BOUNDS_GUARD,
         access.node,
         format!("{place} is {kind} at the thread's global index without a bounds check, {reason}."),
-        "Return early (`if (i >= n) return;`) or guard the access (`if (i < n)`).",
+        "Guard the access (`if (i < n)`); return early (`if (i >= n) return;`) only where no `__syncthreads()` follows.",
     );
 }
 

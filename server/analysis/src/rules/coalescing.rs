@@ -128,7 +128,8 @@ fn row_major(access: &Access, symbol: Symbol, walker: &Walker, report: &mut Repo
     let factor = walker.source.get(symbol.start as usize..symbol.end as usize).unwrap_or("");
     let by_other_axis = access.index.y == Coefficient::Number(1);
     let by_loop = matches!(access.index.step, Step::Variable(_));
-    if symbol.template || !(by_other_axis || by_loop) || may_be_one(factor) {
+    let is_bookkeeping = walker.environment.has_one_block(&walker.function.name);
+    if symbol.template || !(by_other_axis || by_loop) || may_be_one(factor) || is_bookkeeping {
         return;
     }
     let row = quote(factor);

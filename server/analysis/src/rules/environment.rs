@@ -48,6 +48,8 @@ struct LaunchPiece {
     /// The block as written, or what the local name for it was made from.
     block: String,
     rounds_up: bool,
+    /// Whether the grid is the number 1.
+    one_block: bool,
     has_template_arguments: bool,
 }
 
@@ -69,6 +71,8 @@ pub struct Launches {
     pub rounding_up: usize,
     /// How many have blocks of one column: `threadIdx.x` is always 0.
     pub one_column: usize,
+    /// How many have one block.
+    pub one_block: usize,
     /// Whether one gives template arguments.
     pub has_template_arguments: bool,
 }
@@ -172,6 +176,12 @@ impl Environment {
     pub fn has_one_column(&self, name: &str) -> bool {
         let launches = self.launches(name);
         launches.count > 0 && launches.one_column == launches.count
+    }
+
+    /// Whether all launches of the kernel here have one block: bookkeeping, which no layout makes faster.
+    pub fn has_one_block(&self, name: &str) -> bool {
+        let launches = self.launches(name);
+        launches.count > 0 && launches.one_block == launches.count
     }
 
     /// Whether a launch here gives the kernel's template arguments, so that their defaults tell nothing.
@@ -289,6 +299,7 @@ impl Inner {
             let entry = self.launches.entry(launch.kernel.clone()).or_default();
             entry.count += 1;
             entry.one_column += usize::from(one_column || starts_with_one);
+            entry.one_block += usize::from(launch.one_block);
             entry.rounding_up += usize::from(launch.rounds_up);
             entry.has_template_arguments |= launch.has_template_arguments;
         }

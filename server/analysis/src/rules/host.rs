@@ -189,7 +189,6 @@ impl<'w, 't> Loops<'w, 't> {
 }
 
 fn allocation(loops: &mut Loops, call: &Call, within: u32, report: &mut Report) {
-    let Some(innermost) = loops.node(within) else { return };
     let target = call.node.child_by_field_name("arguments").and_then(|list| list.named_child(0));
     let target = target.map_or("", |first| loops.walker.text(first));
     // `&buffers[i]` makes many buffers once; one a device is the same.
@@ -198,16 +197,14 @@ fn allocation(loops: &mut Loops, call: &Call, within: u32, report: &mut Report) 
         return;
     }
     let message = format!(
-        "`{}` runs in each pass of the loop on line {}: allocation is slow and freeing waits for the device.",
-        call.name,
-        innermost.start_position().row + 1
+        "`{}` runs in each pass of the loop around it: allocation is slow and freeing waits for the device.",
+        call.name
     );
     let advice = "Allocate once before the loop and reuse the buffer, or use `cudaMallocAsync` with a pool.";
     report.add(Code::MALLOC_IN_LOOP, call.node, message, advice);
 }
 
 fn synchronisation(loops: &mut Loops, call: &Call, within: u32, report: &mut Report) {
-    let Some(innermost) = loops.node(within) else { return };
     // Waiting for each of several streams ends a phase; it is no wait in each pass of the work.
     let text = loops.walker.text(call.node);
     let many_streams = text.contains(['[', '.']) || text.contains("->");
@@ -215,10 +212,9 @@ fn synchronisation(loops: &mut Loops, call: &Call, within: u32, report: &mut Rep
         return;
     }
     let message = format!(
-        "`{}` makes the host wait for the device in each pass of the loop on line {}, so the device idles while the next \
+        "`{}` makes the host wait for the device in each pass of the loop around it, so the device idles while the next \
          launch is prepared.",
-        call.name,
-        innermost.start_position().row + 1
+        call.name
     );
     report.add(
         Code::SYNCHRONIZE_IN_LOOP,

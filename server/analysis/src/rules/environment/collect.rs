@@ -295,6 +295,7 @@ impl<'t> Collector<'t> {
                 kernel: name.to_owned(),
                 block: local.map_or_else(|| block.to_owned(), |(_, text)| text.clone()),
                 rounds_up: self.rounds_up(grid),
+                one_block: matches!(grid, "1" | "dim3(1)"),
                 has_template_arguments: function.kind() == "template_function"
                     || function
                         .child_by_field_name("name")

@@ -97,6 +97,9 @@ fn launches_and_checks() {
     assert_eq!((launches.count, launches.rounding_up, launches.one_column), (2, 1, 1));
     assert!(found.is_instantiated("k") && !found.is_instantiated("other"));
     assert!(found.has_one_column("other") && !found.has_one_column("k"));
+    let found_one =
+        environment("void a() { k<<<1, 256>>>(); l<<<1, 32>>>(); }\nvoid b(int n) { l<<<n, 32>>>(); }\n");
+    assert!(found_one.has_one_block("k") && !found_one.has_one_block("l") && !found_one.has_one_block("m"));
     assert!(found.asks_for_errors("OUTER") && found.asks_for_errors("a") && !found.asks_for_errors("b"));
     assert!(found.is_asked_after("helper") && !found.is_asked_after("b"));
 }
