@@ -1,25 +1,17 @@
-//! What the headers beside a document define, for the reading of its macros and constants.
+//! What the headers of a document define, kept for the reading of its macros and constants while it is open.
 //!
-//! Only `#include "…"` is followed, from the file's folder and the usual places of the workspace, with limits: this is a help
-//! for the static rules, not a preprocessor. Files are read off the threads that answer.
+//! They are read off the threads that answer, and again only when the names that the document includes change.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stitch_analysis::{Analysis, Language, Workspace};
 use stitch_findings::ReadText;
+use stitch_verifier::includes;
 
 use crate::documents::Document;
 use crate::session::Session;
 use crate::uri::Key;
-
-/// Headers read for one document, at most, by number and by bytes.
-const MOST_HEADERS: usize = 64;
-const MOST_BYTES: u64 = 4 << 20;
-
-/// Folders tried for an include beside the includer's own and the workspace's.
-const USUAL: [&str; 3] = ["include", "src", "inc"];
 
 /// What is known of the headers of each open document.
 #[derive(Debug, Default)]
@@ -58,19 +50,18 @@ impl Headers {
 /// After an analysis: reads the headers if the includes changed, and analyses again if they say something new.
 pub fn follow(session: &Arc<Session>, document: &Document, analysis: &Analysis) {
     let Some(path) = document.path.clone().filter(|_| analysis.language() == Language::Cuda) else { return };
-    let includes = includes(analysis.source());
+    let quoted = includes::quoted(analysis.source());
     let mut headers = session.headers.lock();
     let known = headers.entry(document.key.clone()).or_default();
-    if known.includes.as_ref() == Some(&includes) {
+    if known.includes.as_ref() == Some(&quoted) {
         return;
     }
-    known.includes = Some(includes.clone());
+    known.includes = Some(quoted);
     drop(headers);
     let (session, key) = (session.clone(), document.key.clone());
-    let root = session.configuration.folder_of(&path);
-    let runtime = session.runtime.clone();
+    let (runtime, source) = (session.runtime.clone(), analysis.source().clone());
     runtime.spawn_blocking(move || {
-        let texts = read(&path, root.as_deref(), includes);
+        let texts = includes::texts(&path, &source);
         let mut workspace = Workspace::default();
         texts.iter().for_each(|text| workspace.add(text));
         let hash = texts.concat().as_str().content_hash();
@@ -80,78 +71,4 @@ pub fn follow(session: &Arc<Session>, document: &Document, analysis: &Analysis) 
         drop(headers);
         session.queue.push(key);
     });
-}
-
-/// The names in `#include "…"`, in their order.
-fn includes(text: &str) -> Vec<String> {
-    let name = |line: &str| {
-        let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
-        let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
-        Some(name.to_owned())
-    };
-    let mut names: Vec<String> = text.lines().filter_map(name).collect();
-    let mut seen = HashSet::new();
-    names.retain(|name| seen.insert(name.clone()));
-    names
-}
-
-/// The texts of the headers, nearest first, each once.
-fn read(path: &Path, root: Option<&Path>, includes: Vec<String>) -> Vec<String> {
-    let mut waiting: VecDeque<(PathBuf, String)> = VecDeque::new();
-    let folder = path.parent().unwrap_or(path).to_owned();
-    waiting.extend(includes.into_iter().map(|name| (folder.clone(), name)));
-    let mut seen = HashSet::from([path.to_owned()]);
-    let (mut texts, mut left) = (Vec::new(), MOST_BYTES);
-    while let Some((folder, name)) = waiting.pop_front() {
-        let Some(header) = places(&folder, root, &name).find(|place| place.is_file()) else { continue };
-        if !seen.insert(header.clone()) || texts.len() >= MOST_HEADERS {
-            continue;
-        }
-        let Some(length) = header.metadata().ok().map(|data| data.len()).filter(|length| *length <= left)
-        else {
-            continue;
-        };
-        let Ok(text) = std::fs::read_to_string(&header) else { continue };
-        left -= length;
-        let folder = header.parent().unwrap_or(&header).to_owned();
-        waiting.extend(self::includes(&text).into_iter().map(|name| (folder.clone(), name)));
-        texts.push(text);
-    }
-    texts
-}
-
-/// Where an include may be: beside the includer, in the workspace, in its usual folders.
-fn places(folder: &Path, root: Option<&Path>, name: &str) -> impl Iterator<Item = PathBuf> {
-    let roots = root.into_iter().flat_map(|root| {
-        let usual = USUAL.iter().map(|usual| root.join(usual));
-        std::iter::once(root.to_owned()).chain(usual)
-    });
-    let mut folders = vec![folder.to_owned()];
-    folders.extend(roots);
-    let name = name.to_owned();
-    folders.into_iter().map(move |folder| folder.join(&name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quoted_includes_are_followed_from_file_to_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        let write = |name: &str, text: &str| {
-            let path = root.join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        write("include/a.cuh", "#include \"../src/b.h\"\n#include \"a.cuh\"\nA\n");
-        write("src/b.h", "# include \"c.h\" // here\n#include <vector>\nB\n");
-        write("src/c.h", "C\n");
-        let source = "#include \"a.cuh\"\n  #include \"none.h\"\n#include \"a.cuh\"\n// #include \"c.h\"\n";
-        assert_eq!(includes(source), ["a.cuh", "none.h"]);
-        let texts = read(&root.join("src/k.cu"), Some(root), includes(source));
-        let last: Vec<_> = texts.iter().map(|text| text.trim_end().lines().last().unwrap()).collect();
-        assert_eq!(last, ["A", "B", "C"]);
-    }
 }

@@ -15,19 +15,29 @@ use crate::units;
 const MOST_HEADERS: usize = 64;
 /// Size of one header.
 const MOST_BYTES: u64 = 1 << 20;
-/// Folders above the file in which a header, or a folder `include` with it, is looked for.
+/// Folders above the file in which a header is looked for.
 const MOST_FOLDERS_UP: usize = 4;
+/// Folders that are looked into in each of them.
+const USUAL: [&str; 4] = ["", "include", "src", "inc"];
 
 /// Reads the headers that `text`, the file at `path`, includes in quotes, and theirs. Reads files: for a thread that may
 /// wait. What can't be read is left out.
 pub fn workspace_of(path: &Path, text: &str) -> Workspace {
     let mut workspace = Workspace::default();
-    for header in headers(path, text) {
-        if let Some(text) = read(&header) {
-            workspace.add(&text);
-        }
-    }
+    texts(path, text).iter().for_each(|header| workspace.add(header));
     workspace
+}
+
+/// The texts of the headers of a file, nearest first.
+pub fn texts(path: &Path, text: &str) -> Vec<String> {
+    headers(path, text).iter().filter_map(|header| read(header)).collect()
+}
+
+/// The names that a text includes in quotes, each once, in their order: as long as they stay, so do its own headers.
+pub fn quoted(text: &str) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let names = text.lines().filter_map(units::included_in_quotes);
+    names.filter(|name| seen.insert(*name)).map(str::to_owned).collect()
 }
 
 /// The headers of a file, nearest first, each once.
@@ -64,12 +74,12 @@ fn included(path: &Path, text: &str) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// Where a header is: beside the file, or in one of the folders above or their `include`.
+/// Where a header is: beside the file, or in one of the folders above and their usual ones.
 fn resolve(folder: &Path, name: &str) -> Option<PathBuf> {
     folder
         .ancestors()
         .take(MOST_FOLDERS_UP)
-        .flat_map(|up| [up.join(name), up.join("include").join(name)])
+        .flat_map(|up| USUAL.map(|usual| up.join(usual).join(name)))
         .find_map(|candidate| {
             let header = candidate.canonicalize().ok()?;
             header.is_file().then_some(header)
@@ -101,5 +111,7 @@ mod tests {
         let path = root.join("src/kernels/k.cu");
         assert_eq!(headers(&path, text), [root.join("include/one.h"), root.join("include/two.h")]);
         assert_eq!(headers(&path, "#include <one.h>\n"), Vec::<PathBuf>::new());
+        assert_eq!(quoted(text), ["one.h", "missing.h"]);
+        assert_eq!(texts(&path, text).len(), 2);
     }
 }
