@@ -301,7 +301,7 @@ fn severities_are_configured_and_wrong_keys_are_said_once() {
     folder.write("stitchcuda.toml", "[diagnostics.severity]\n\"static/uncoalesced-access\" = \"off\"\n[nvcc]\narchitectur = \"sm_90\"\n").unwrap();
     let (finished, report) = rules(&folder, &["k.cu", "b.cu"]);
     assert!(findings(&report, true).iter().all(|line| !line.ends_with("uncoalesced-access")), "{report}");
-    assert_eq!(finished.err.matches("nvcc.architectur").count(), 1, "{}", finished.err);
+    assert_eq!(finished.err.matches("`nvcc.architectur`").count(), 1, "{}", finished.err);
     assert!(finished.err.contains("architecture"), "{}", finished.err);
 
     folder
