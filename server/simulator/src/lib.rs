@@ -1,0 +1,9 @@
+//! Runs CUDA programs on the CPU.
+//!
+//! A program's kernels arrive as PTX, the virtual instruction set that nvcc writes. [`ptx`] reads it into a syntax tree;
+//! the rest of the crate lowers that tree to a compact form, runs it warp by warp on memory shared with the program, and
+//! counts what the memory system of a GPU would have done for each instruction.
+//!
+//! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
+
+pub mod ptx;
