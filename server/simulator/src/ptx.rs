@@ -8,6 +8,8 @@ pub mod ast;
 mod display;
 mod lexer;
 mod parser;
+#[cfg(test)]
+mod tests;
 
 pub use ast::Module;
 
