@@ -11,6 +11,8 @@ pub mod convert;
 pub mod double;
 mod exact;
 pub mod half;
+#[cfg(test)]
+mod hardware;
 pub mod integer;
 pub mod minifloat;
 pub mod single;

@@ -55,13 +55,13 @@ pub fn rcp(a: f32, ftz: bool) -> f32 {
 /// `sqrt.approx.f32`.
 #[inline]
 pub fn sqrt(a: f32, ftz: bool) -> f32 {
-    through(a, ftz, f64::sqrt)
+    through(a, ftz, |a| super::double::sqrt(a, Rounding::Rn))
 }
 
 /// `rsqrt.approx.f32`.
 #[inline]
 pub fn rsqrt(a: f32, ftz: bool) -> f32 {
-    through(a, ftz, |a| a.sqrt().recip())
+    through(a, ftz, |a| super::double::sqrt(a, Rounding::Rn).recip())
 }
 
 /// `div.approx.f32`: a * (1/b). Where |b| > 2^126 the reciprocal is zero: 0 with the sign of the quotient, or NaN for
@@ -86,8 +86,8 @@ pub fn div_full(a: f32, b: f32, ftz: bool) -> f32 {
 /// `rsqrt.approx.f64`.
 #[inline]
 pub fn rsqrt_f64(a: f64) -> f64 {
-    let result = a.sqrt().recip();
-    if result.is_nan() { super::double::NAN } else { result }
+    let root = super::double::sqrt(a, Rounding::Rn);
+    if root.is_nan() { root } else { root.recip() }
 }
 
 /// `rcp.approx.ftz.f64`: of the upper 32 bits, in the upper 32 bits.
@@ -99,14 +99,15 @@ pub fn rcp_ftz_f64(a: f64) -> f64 {
 /// `rsqrt.approx.ftz.f64`: of the upper 32 bits, in the upper 32 bits.
 #[inline]
 pub fn rsqrt_ftz_f64(a: f64) -> f64 {
-    upper(a, |a| a.sqrt().recip())
+    upper(a, |a| super::double::sqrt(a, Rounding::Rn).recip())
 }
 
 #[inline(always)]
 fn upper(a: f64, function: impl Fn(f64) -> f64) -> f64 {
     const UPPER: u64 = 0xffff_ffff_0000_0000;
     let flush = |value: f64| if value.is_subnormal() { 0f64.copysign(value) } else { value };
-    let result = flush(function(flush(f64::from_bits(a.to_bits() & UPPER))));
+    let a = flush(f64::from_bits(a.to_bits() & UPPER));
+    let result = flush(function(a));
     if a.is_nan() || result.is_nan() {
         return f64::from_bits(0x7fff_ffff_0000_0000);
     }

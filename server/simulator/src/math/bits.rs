@@ -104,37 +104,43 @@ pub fn bfind_s64(a: i64, width: u32, shift_amount: bool) -> u32 {
     bfind_u64((if a < 0 { !a } else { a }) as u64, width, shift_amount)
 }
 
-/// `bfe.u32` and `bfe.u64` (zero-extended): `length` bits from `position` on; both are taken modulo 256.
+/// Position and length of a field. For 32 bits they are taken modulo 256, as the ISA says; for 64 bits an H200 does not.
+#[inline(always)]
+fn field(position: u32, length: u32, width: u32) -> (u32, u32) {
+    if width == 32 { (position & 0xff, length & 0xff) } else { (position, length) }
+}
+
+/// `bfe.u32` and `bfe.u64` (zero-extended): `length` bits from `position` on.
 #[inline(always)]
 pub fn bfe_u64(a: u64, position: u32, length: u32, width: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
+    let (position, length) = field(position, length, width);
     if position >= width || length == 0 {
         return 0;
     }
-    let field = a >> position;
-    if length >= 64 { field } else { field & ((1 << length) - 1) }
+    let shifted = a >> position;
+    if length >= 64 { shifted } else { shifted & ((1 << length) - 1) }
 }
 
 /// `bfe.s32` and `bfe.s64` (sign-extended): as [`bfe_u64`], filled with the sign of the field, or of `a` where the field
 /// goes beyond it.
 #[inline(always)]
 pub fn bfe_s64(a: i64, position: u32, length: u32, width: u32) -> i64 {
-    let (position, length) = (position & 0xff, length & 0xff);
+    let (position, length) = field(position, length, width);
     if length == 0 {
         return 0;
     }
-    let field = a >> position.min(63);
-    if position + length >= width {
-        return field;
+    let shifted = a >> position.min(63);
+    if position.saturating_add(length) >= width {
+        return shifted;
     }
     let above = 64 - length;
-    field << above >> above
+    shifted << above >> above
 }
 
-/// `bfi.b32` and `bfi.b64`: the low `length` bits of `a` in `b` from `position` on; both are taken modulo 256.
+/// `bfi.b32` and `bfi.b64`: the low `length` bits of `a` in `b` from `position` on.
 #[inline(always)]
 pub fn bfi_b64(a: u64, b: u64, position: u32, length: u32, width: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
+    let (position, length) = field(position, length, width);
     if position >= width || length == 0 {
         return b;
     }

@@ -4,7 +4,7 @@
 //! [`super::minifloat`].
 
 use super::exact::{self, Discard, Format};
-use super::half::{self, Half};
+use super::half::{self, Bf16, F16, Half};
 use super::single::{canonical, flush, saturate};
 use super::{IntegerRounding, Mode, Rounding, double};
 
@@ -133,16 +133,26 @@ pub fn int_to_half<H: Half>(value: i128, rounding: Rounding) -> u16 {
     half::rounded::<H>(exact::integer(value), rounding)
 }
 
-/// f32 to f16 or bf16: `cvt.rn.f16.f32`, with `.ftz` (of the source), `.sat` and `.relu`.
+/// f32 to f16 or bf16: `cvt.rn.f16.f32`, with `.sat` and `.relu`. An H200 does not flush the source where `.ftz` says so:
+/// `cvt.rm.ftz` makes a negative subnormal the least subnormal.
 #[inline]
 pub fn f32_to_half<H: Half>(value: f32, mode: Mode) -> u16 {
-    let value = if mode.ftz { flush(value) } else { value };
-    double_to_half::<H>(f64::from(value), mode)
+    wide_to_half::<H>(f64::from(value), mode)
 }
 
-/// f64 to f16 or bf16.
+/// f64 to f16 or bf16. A NaN keeps its sign and the upper bits of its payload.
 #[inline]
 pub fn double_to_half<H: Half>(value: f64, mode: Mode) -> u16 {
+    if value.is_nan() && !mode.saturate && !mode.relu {
+        let sign = (value.to_bits() >> 48) as u16 & 0x8000;
+        let payload = (value.to_bits() & ((1 << 52) - 1)) >> (52 - H::MANTISSA);
+        return sign | H::INFINITY | payload as u16 | 1 << (H::MANTISSA - 1);
+    }
+    wide_to_half::<H>(value, mode)
+}
+
+#[inline(always)]
+fn wide_to_half<H: Half>(value: f64, mode: Mode) -> u16 {
     half::finish::<H>(half::rounded::<H>(value, mode.rounding), Mode { ftz: false, ..mode })
 }
 
@@ -153,35 +163,46 @@ pub fn f32_to_half_finite<H: Half>(value: f32, mode: Mode) -> u16 {
     if bits & 0x7fff == H::INFINITY { bits - 1 } else { bits }
 }
 
-/// f16 or bf16 to f32, with `.ftz` and `.sat`; NaN becomes the canonical one.
+/// f16 to f32, with `.ftz` and `.sat`. NaN becomes the canonical one.
 #[inline]
-pub fn half_to_f32<H: Half>(bits: u16, mode: Mode) -> f32 {
-    f32_to_f32(H::to_f32(bits), mode)
+pub fn f16_to_f32(bits: u16, mode: Mode) -> f32 {
+    f32_to_f32(canonical(F16::to_f32(bits)), mode)
+}
+
+/// bf16 to f32, with `.ftz`: a shift, which keeps a NaN as it is unless `.ftz` is given.
+#[inline]
+pub fn bf16_to_f32(bits: u16, mode: Mode) -> f32 {
+    f32_to_f32(Bf16::to_f32(bits), mode)
 }
 
 /// f16 to bf16 and back, or one of them rounded to itself.
 #[inline]
 pub fn half_to_half<From: Half, To: Half>(bits: u16, mode: Mode) -> u16 {
-    double_to_half::<To>(f64::from(From::to_f32(bits)), mode)
+    wide_to_half::<To>(f64::from(From::to_f32(bits)), mode)
 }
 
-/// `cvt.f32.f32` without integer rounding: `.ftz` and `.sat`.
+/// `cvt.f32.f32` without integer rounding: `.ftz` and `.sat`. Without either it moves the bits.
 #[inline]
 pub fn f32_to_f32(value: f32, mode: Mode) -> f32 {
-    let value = canonical(if mode.ftz { flush(value) } else { value });
+    let value = if mode.ftz { canonical(flush(value)) } else { value };
     if mode.saturate { saturate(value) } else { value }
 }
 
-/// f64 to f32, with `.ftz` (of the result) and `.sat`.
+/// f64 to f32, with `.ftz` (of the result) and `.sat`. A NaN keeps its sign and the upper bits of its payload.
 #[inline]
 pub fn f64_to_f32(value: f64, mode: Mode) -> f32 {
+    if value.is_nan() && !mode.saturate {
+        let sign = (value.to_bits() >> 32) as u32 & 0x8000_0000;
+        let payload = (value.to_bits() & ((1 << 52) - 1)) >> 29;
+        return f32::from_bits(sign | 0x7fc0_0000 | payload as u32);
+    }
     f32_to_f32(exact::to_f32(value, mode.rounding), mode)
 }
 
 /// f32 to f64, with `.ftz` (of the source) and `.sat`.
 #[inline]
 pub fn f32_to_f64(value: f32, mode: Mode) -> f64 {
-    let value = f64::from(if mode.ftz { flush(value) } else { value });
+    let value = f64::from(if mode.ftz { canonical(flush(value)) } else { value });
     if mode.saturate { saturate_f64(value) } else { value }
 }
 
@@ -195,7 +216,7 @@ pub fn saturate_f64(value: f64) -> f64 {
 #[inline]
 pub fn round_f32(value: f32, rounding: IntegerRounding, mode: Mode) -> f32 {
     let value = if mode.ftz { flush(value) } else { value };
-    f32_to_f32(integral(f64::from(value), rounding) as f32, mode)
+    f32_to_f32(canonical(integral(f64::from(value), rounding) as f32), mode)
 }
 
 /// `cvt.rni.f64.f64` and its like.
@@ -207,7 +228,7 @@ pub fn round_f64(value: f64, rounding: IntegerRounding) -> f64 {
 /// `cvt.rni.f16.f16` and its like.
 #[inline]
 pub fn round_half<H: Half>(bits: u16, rounding: IntegerRounding, mode: Mode) -> u16 {
-    double_to_half::<H>(integral(f64::from(H::to_f32(bits)), rounding), mode)
+    wide_to_half::<H>(integral(f64::from(H::to_f32(bits)), rounding), mode)
 }
 
 /// An integer to a narrower or otherwise signed one with `.sat`: clamped to the range of `to`, extended to 64 bits.
@@ -228,27 +249,32 @@ pub enum Tf32Rounding {
 }
 
 /// f32 to tf32: an f32 with 10 bits of mantissa, the other 13 zero.
+///
+/// An H200 gives 0x7fffe000 for NaN under `.rn` and `.rz`. Under `.rna` it cuts a NaN's payload, and `.satfinite` takes one
+/// step off every result that is not finite, NaN too, though the ISA says that NaN stays.
 #[inline]
 pub fn f32_to_tf32(value: f32, rounding: Tf32Rounding, relu: bool, finite: bool) -> f32 {
-    if !value.is_finite() || value == 0.0 {
-        let limit = f32::from_bits(0x7f7f_e000).copysign(value);
-        return match value {
-            _ if value.is_nan() => canonical(value),
-            _ if relu && value.is_sign_negative() => 0.0,
-            _ if finite && value.is_infinite() => limit,
-            _ => value,
-        };
-    }
+    const KEPT: u32 = !0x1fff;
+    const STEP: u32 = 0x2000;
     let discard = match rounding {
         Tf32Rounding::Rna => Discard::NearestAway,
         Tf32Rounding::Rn => Discard::Mode(Rounding::Rn),
         Tf32Rounding::Rz => Discard::Mode(Rounding::Rz),
     };
-    const LARGEST: u64 = 0x3_fbff; // 0x7f7fe000 >> 13
-    let found = exact::magnitude(f64::from(value), Format { exponent: 8, mantissa: 10 }, discard);
-    let found = if finite { found.min(LARGEST) } else { found.min(LARGEST + 1) };
-    let bits = (found as u32) << 13 | (value.to_bits() & 0x8000_0000);
-    if relu && value.is_sign_negative() { 0.0 } else { f32::from_bits(bits) }
+    if value.is_nan() && rounding != Tf32Rounding::Rna {
+        return f32::from_bits(0x7fff_e000);
+    }
+    if relu && value <= 0.0 {
+        return 0.0;
+    }
+    let sign = value.to_bits() & 0x8000_0000;
+    let found = if value.is_finite() {
+        (exact::magnitude(f64::from(value), Format { exponent: 8, mantissa: 10 }, discard) as u32) << 13
+    } else {
+        value.to_bits() & KEPT & !sign
+    };
+    let steps_back = finite && found >= 0x7f80_0000;
+    f32::from_bits(sign | if steps_back { found - STEP } else { found })
 }
 
 /// `cvt.pack.sat`: `a` and `b` clamped to `bits` wide integers, `a` above `b`, and the low bits of `c` above both.

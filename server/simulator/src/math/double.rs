@@ -33,7 +33,7 @@ fn hard(value: StatusAnd<Double>) -> f64 {
     f64::from_bits(value.value.to_bits() as u64)
 }
 
-/// The NaN that an operation of these operands gives.
+/// The NaN that an operation of these operands gives: the first NaN among them, made quiet, or that of an invalid operation.
 #[inline]
 fn nan_of(operands: &[f64]) -> f64 {
     match operands.iter().find(|value| value.is_nan()) {
@@ -68,12 +68,12 @@ pub fn mul(a: f64, b: f64, rounding: Rounding) -> f64 {
     if rounding == Rounding::Rn { product } else { hard(soft(a).mul_r(soft(b), round(rounding))) }
 }
 
-/// `fma`, and `mad`. To nearest it is `f64::mul_add`: one instruction where the caller is compiled with FMA.
+/// `fma`, and `mad`. Of several NaNs that of `a` is kept, then that of `c`. To nearest it is `f64::mul_add`: one instruction where the caller is compiled with FMA.
 #[inline]
 pub fn fma(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     let result = a.mul_add(b, c);
     if result.is_nan() {
-        return nan_of(&[a, b, c]);
+        return nan_of(&[a, c, b]);
     }
     if rounding == Rounding::Rn {
         return result;
@@ -100,10 +100,10 @@ pub fn rcp(a: f64, rounding: Rounding) -> f64 {
 /// `sqrt`.
 #[inline]
 pub fn sqrt(a: f64, rounding: Rounding) -> f64 {
-    let root = a.sqrt();
-    if root.is_nan() {
+    if a.is_nan() || a < 0.0 {
         return nan_of(&[a]);
     }
+    let root = a.sqrt();
     if rounding == Rounding::Rn || root == 0.0 || root.is_infinite() {
         return root;
     }
@@ -116,6 +116,18 @@ pub fn sqrt(a: f64, rounding: Rounding) -> f64 {
         Rounding::Rp if rest > 0.0 => root.next_up(),
         _ => root,
     }
+}
+
+/// `abs`. A NaN is made quiet and keeps its sign.
+#[inline]
+pub fn abs(a: f64) -> f64 {
+    if a.is_nan() { nan_of(&[a]) } else { a.abs() }
+}
+
+/// `neg`. A NaN is made quiet and keeps its sign.
+#[inline]
+pub fn neg(a: f64) -> f64 {
+    if a.is_nan() { nan_of(&[a]) } else { -a }
 }
 
 /// `min`: -0 is less than +0; a NaN loses. Only [`Extremum::nan`] is looked at.

@@ -71,6 +71,14 @@ pub(super) fn to_f32(value: f64, rounding: Rounding) -> f32 {
     }
 }
 
+/// Whether `.ftz` flushes a result that is `value`, exact or to odd: whether it would be less than the least normal f32 if
+/// the exponent had no limit. (2^-126 less its last bit is flushed, though it rounds to 2^-126 where subnormals exist.)
+#[inline]
+pub(super) fn is_flushed(value: f64, rounding: Rounding) -> bool {
+    const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
+    to_f32(value * TWO_TO_64, rounding).abs() < f32::MIN_POSITIVE * TWO_TO_64 as f32
+}
+
 /// The sign of a sum that is zero: that of both, or negative where rounding is downward.
 #[inline(always)]
 pub(super) fn signed_zero(sum: f64, a: f64, b: f64, rounding: Rounding) -> f64 {

@@ -107,12 +107,29 @@ pub(super) fn finish<H: Half>(bits: u16, mode: Mode) -> u16 {
     if mode.relu && bits & SIGN != 0 && !is_nan::<H>(bits) { 0 } else { bits }
 }
 
+/// A result that is exact or rounded to odd. As for f32, `.ftz` flushes what would be subnormal if the exponent had no limit,
+/// even if it rounds up to the least normal number.
+#[inline]
+fn result<H: Half>(value: f64, mode: Mode) -> u16 {
+    let bits = rounded::<H>(value, mode.rounding);
+    let least = 1u16 << H::MANTISSA;
+    if mode.ftz && bits & !SIGN == least {
+        // Far from the lower limit, where nothing is subnormal.
+        let scale = 65536.0;
+        let limit = rounded::<H>(wide::<H>(least) * scale, Rounding::Rn);
+        if rounded::<H>(value * scale, mode.rounding) & !SIGN < limit {
+            return finish::<H>(bits & SIGN, mode);
+        }
+    }
+    finish::<H>(bits, mode)
+}
+
 /// `add`. Modes other than `.rn` are rounded as asked, though PTX has none.
 #[inline]
 pub fn add<H: Half>(a: u16, b: u16, mode: Mode) -> u16 {
     let (a, b) = (wide::<H>(flushed::<H>(a, mode.ftz)), wide::<H>(flushed::<H>(b, mode.ftz)));
     let sum = signed_zero(exact::sum(a, b), a, b, mode.rounding);
-    finish::<H>(rounded::<H>(sum, mode.rounding), mode)
+    result::<H>(sum, mode)
 }
 
 /// `sub`.
@@ -125,7 +142,7 @@ pub fn sub<H: Half>(a: u16, b: u16, mode: Mode) -> u16 {
 #[inline]
 pub fn mul<H: Half>(a: u16, b: u16, mode: Mode) -> u16 {
     let (a, b) = (wide::<H>(flushed::<H>(a, mode.ftz)), wide::<H>(flushed::<H>(b, mode.ftz)));
-    finish::<H>(rounded::<H>(a * b, mode.rounding), mode)
+    result::<H>(a * b, mode)
 }
 
 /// `fma`.
@@ -133,19 +150,19 @@ pub fn mul<H: Half>(a: u16, b: u16, mode: Mode) -> u16 {
 pub fn fma<H: Half>(a: u16, b: u16, c: u16, mode: Mode) -> u16 {
     let [a, b, c] = [a, b, c].map(|bits| wide::<H>(flushed::<H>(bits, mode.ftz)));
     let sum = signed_zero(exact::sum(a * b, c), a * b, c, mode.rounding);
-    finish::<H>(rounded::<H>(sum, mode.rounding), mode)
+    result::<H>(sum, mode)
 }
 
-/// `neg`.
+/// `neg`; NaN becomes the canonical NaN.
 #[inline(always)]
 pub fn neg<H: Half>(a: u16, ftz: bool) -> u16 {
-    flushed::<H>(a, ftz) ^ SIGN
+    if is_nan::<H>(a) { NAN } else { flushed::<H>(a, ftz) ^ SIGN }
 }
 
-/// `abs`.
+/// `abs`; NaN becomes the canonical NaN.
 #[inline(always)]
 pub fn abs<H: Half>(a: u16, ftz: bool) -> u16 {
-    flushed::<H>(a, ftz) & !SIGN
+    if is_nan::<H>(a) { NAN } else { flushed::<H>(a, ftz) & !SIGN }
 }
 
 /// `min`: -0 is less than +0; a NaN loses unless `.NaN` is given.

@@ -24,27 +24,27 @@ wide_products! {
 
 macro_rules! divisions {
     ($($div:ident $rem:ident $ty:ty, $zero:expr;)*) => {$(
-        #[doc = concat!("`div` of `", stringify!($ty), "`. Division by zero gives what the hardware does; the least value by -1 wraps.")]
+        #[doc = concat!("`div` of `", stringify!($ty), "`. Division by zero gives all ones; the least value by -1 wraps.")]
         #[inline(always)]
         pub fn $div(a: $ty, b: $ty) -> $ty {
-            if b == 0 { ($zero)(a).0 } else { a.wrapping_div(b) }
+            if b == 0 { $zero } else { a.wrapping_div(b) }
         }
-        #[doc = concat!("`rem` of `", stringify!($ty), "`, with the sign of the dividend. Division by zero gives what the hardware does.")]
+        #[doc = concat!("`rem` of `", stringify!($ty), "`, with the sign of the dividend. Division by zero gives all ones.")]
         #[inline(always)]
         pub fn $rem(a: $ty, b: $ty) -> $ty {
-            if b == 0 { ($zero)(a).1 } else { a.wrapping_rem(b) }
+            if b == 0 { $zero } else { a.wrapping_rem(b) }
         }
     )*};
 }
 
-// Quotient and remainder of a division by zero.
+// All ones are the quotient and the remainder of a division by zero.
 divisions! {
-    div_u16 rem_u16 u16, |a: u16| (u16::MAX, a);
-    div_s16 rem_s16 i16, |a: i16| (-1, a);
-    div_u32 rem_u32 u32, |a: u32| (u32::MAX, a);
-    div_s32 rem_s32 i32, |a: i32| (-1, a);
-    div_u64 rem_u64 u64, |a: u64| (u64::MAX, a);
-    div_s64 rem_s64 i64, |a: i64| (-1, a);
+    div_u16 rem_u16 u16, u16::MAX;
+    div_s16 rem_s16 i16, -1;
+    div_u32 rem_u32 u32, u32::MAX;
+    div_s32 rem_s32 i32, -1;
+    div_u64 rem_u64 u64, u64::MAX;
+    div_s64 rem_s64 i64, -1;
 }
 
 /// `mul24.lo.u32`: the low half of the 48-bit product of the low 24 bits.

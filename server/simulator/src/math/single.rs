@@ -23,7 +23,7 @@ fn flushed(value: f32, ftz: bool) -> f32 {
 /// The NaN of a device in place of any other.
 #[inline(always)]
 pub fn canonical(value: f32) -> f32 {
-    if value.is_nan() { NAN } else { value }
+    if value.to_bits() & 0x7fff_ffff > 0x7f80_0000 { NAN } else { value }
 }
 
 /// `.sat`: to [0, 1]; NaN and -0 become +0.
@@ -37,6 +37,16 @@ pub fn saturate(value: f32) -> f32 {
 fn finish(value: f32, mode: Mode) -> f32 {
     let value = flushed(canonical(value), mode.ftz);
     if mode.saturate { saturate(value) } else { value }
+}
+
+/// As [`finish`] for results that may round up to the least normal number, of which `.ftz` flushes those that would be less
+/// if the exponent had no limit. `exact` gives the value exactly or to odd.
+#[inline(always)]
+fn finish_product(value: f32, mode: Mode, exact: impl Fn() -> f64) -> f32 {
+    if mode.ftz && value.abs() == f32::MIN_POSITIVE && exact::is_flushed(exact(), mode.rounding) {
+        return if mode.saturate { 0.0 } else { 0f32.copysign(value) };
+    }
+    finish(value, mode)
 }
 
 /// `add`.
@@ -61,10 +71,11 @@ pub fn sub(a: f32, b: f32, mode: Mode) -> f32 {
 #[inline(always)]
 pub fn mul(a: f32, b: f32, mode: Mode) -> f32 {
     let (a, b) = (flushed(a, mode.ftz), flushed(b, mode.ftz));
+    let exact = || f64::from(a) * f64::from(b);
     if mode.rounding == Rounding::Rn {
-        return finish(a * b, mode);
+        return finish_product(a * b, mode, exact);
     }
-    finish(exact::to_f32(f64::from(a) * f64::from(b), mode.rounding), mode)
+    finish_product(exact::to_f32(exact(), mode.rounding), mode, exact)
 }
 
 /// `fma`, and `mad` of floating-point types.
@@ -73,22 +84,25 @@ pub fn mul(a: f32, b: f32, mode: Mode) -> f32 {
 #[inline(always)]
 pub fn fma(a: f32, b: f32, c: f32, mode: Mode) -> f32 {
     let (a, b, c) = (flushed(a, mode.ftz), flushed(b, mode.ftz), flushed(c, mode.ftz));
+    let exact = || {
+        let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+        signed_zero(exact::sum(product, c), product, c, mode.rounding)
+    };
     if mode.rounding == Rounding::Rn {
-        return finish(a.mul_add(b, c), mode);
+        return finish_product(a.mul_add(b, c), mode, exact);
     }
-    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
-    let sum = signed_zero(exact::sum(product, c), product, c, mode.rounding);
-    finish(exact::to_f32(sum, mode.rounding), mode)
+    finish_product(exact::to_f32(exact(), mode.rounding), mode, exact)
 }
 
 /// `div` with IEEE 754 rounding.
 #[inline(always)]
 pub fn div(a: f32, b: f32, mode: Mode) -> f32 {
     let (a, b) = (flushed(a, mode.ftz), flushed(b, mode.ftz));
+    let exact = || exact::quotient(f64::from(a), f64::from(b));
     if mode.rounding == Rounding::Rn {
-        return finish(a / b, mode);
+        return finish_product(a / b, mode, exact);
     }
-    finish(exact::to_f32(exact::quotient(f64::from(a), f64::from(b)), mode.rounding), mode)
+    finish_product(exact::to_f32(exact(), mode.rounding), mode, exact)
 }
 
 /// `rcp` with IEEE 754 rounding.
@@ -101,22 +115,26 @@ pub fn rcp(a: f32, mode: Mode) -> f32 {
 #[inline(always)]
 pub fn sqrt(a: f32, mode: Mode) -> f32 {
     let a = flushed(a, mode.ftz);
+    // Asked of the operand, since LLVM 21 answers wrong when asked whether a root is NaN.
+    if a.is_nan() || a < 0.0 {
+        return NAN;
+    }
     if mode.rounding == Rounding::Rn {
         return finish(a.sqrt(), mode);
     }
     finish(exact::to_f32(exact::root(f64::from(a)), mode.rounding), mode)
 }
 
-/// `abs`; the payload of a NaN stays (unspecified; measured).
+/// `abs`; NaN becomes the canonical NaN.
 #[inline(always)]
 pub fn abs(a: f32, ftz: bool) -> f32 {
-    flushed(a, ftz).abs()
+    canonical(flushed(a, ftz).abs())
 }
 
-/// `neg`; the payload of a NaN stays (unspecified; measured).
+/// `neg`; NaN becomes the canonical NaN.
 #[inline(always)]
 pub fn neg(a: f32, ftz: bool) -> f32 {
-    -flushed(a, ftz)
+    canonical(-flushed(a, ftz))
 }
 
 /// `copysign`: the sign of `a` and the magnitude of `b`.

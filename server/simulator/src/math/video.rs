@@ -1,8 +1,8 @@
 //! Video instructions on packed halves and bytes: `vadd2`, `vsub4`, `vabsdiff4` and their like.
 //!
 //! Source: PTX ISA, "Video Instructions". An instruction picks the lanes of its operands out of `b:a` bytes or halves
-//! ([`select`]), computes every lane in full precision, clamps or truncates it, and then merges or accumulates
-//! ([`Lanes::merge`], [`Lanes::accumulate`]) under a lane mask.
+//! ([`select`]), computes every lane in full precision, and then either truncates and merges lanes ([`Lanes::compute`],
+//! [`Lanes::merge`]) or adds them up ([`Lanes::accumulate`]), under a lane mask.
 
 use super::Comparison;
 
@@ -63,16 +63,20 @@ impl Lanes {
         32 / self.width
     }
 
-    /// All lanes of the result, packed.
+    /// Lane `index` of the result, clamped where `.sat` says so but not truncated.
+    #[inline(always)]
+    fn value(self, operation: LaneOperation, a: u32, b: u32, types: LaneTypes, index: u32) -> i32 {
+        let value = one(operation, self.lane(a, index, types.a), self.lane(b, index, types.b));
+        self.finish(value, types)
+    }
+
+    /// All lanes of the result, truncated and packed.
     #[inline]
     pub fn compute(self, operation: LaneOperation, a: u32, b: u32, types: LaneTypes) -> u32 {
-        let mut result = 0;
-        for index in 0..self.count() {
-            let (a, b) = (self.lane(a, index, types.a), self.lane(b, index, types.b));
-            let value = self.finish(one(operation, a, b), types);
-            result |= (value as u32 & (u32::MAX >> (32 - self.width))) << (index * self.width);
-        }
-        result
+        (0..self.count()).fold(0, |packed, index| {
+            let value = self.value(operation, a, b, types, index) as u32;
+            packed | (value & (u32::MAX >> (32 - self.width))) << (index * self.width)
+        })
     }
 
     #[inline(always)]
@@ -99,12 +103,18 @@ impl Lanes {
         (computed & chosen) | (c & !chosen)
     }
 
-    /// `.add`: `c` plus the lanes of the result where `mask` has a one.
+    /// `.add`: `c` plus the lanes of the result where `mask` has a one, which are not truncated before.
     #[inline]
-    pub fn accumulate(self, computed: u32, c: u32, mask: u32, signed: bool) -> u32 {
+    pub fn accumulate(
+        self,
+        operation: LaneOperation,
+        [a, b, c]: [u32; 3],
+        mask: u32,
+        types: LaneTypes,
+    ) -> u32 {
         (0..self.count())
             .filter(|index| mask >> index & 1 == 1)
-            .fold(c, |sum, index| sum.wrapping_add(self.lane(computed, index, signed) as u32))
+            .fold(c, |sum, index| sum.wrapping_add(self.value(operation, a, b, types, index) as u32))
     }
 }
 

@@ -1,3 +1,4 @@
+// What hardware.cu draws its inputs with; inputs.rs draws the same.
 #define COUNT 65536
 #define RAW 2048
 #define HD __host__ __device__
@@ -42,4 +43,4 @@ HD static inline uint64_t whole(uint64_t r, int w) {
 #define input_small(i, n) (draw(i, n) & 31)
 #define input_smalls(i, n) ((draw(i, n) & 15) - 7)
 template <class T> HD static inline T as(uint64_t x) { T t; memcpy(&t, &x, sizeof t); return t; }
-static uint64_t checksum(const uint64_t *h) { uint64_t s = 0; for (uint64_t i = 0; i < COUNT; i++) s += mix(h[i] ^ mix(i)); return s; }
+static unsigned long long checksum(const uint64_t *h, uint64_t count) { uint64_t s = 0; for (uint64_t i = 0; i < count; i++) s += mix(h[i] ^ mix(i)); return s; }
