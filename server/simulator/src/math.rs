@@ -16,6 +16,8 @@ mod hardware;
 pub mod integer;
 pub mod minifloat;
 pub mod single;
+#[cfg(test)]
+mod tests;
 pub mod video;
 
 /// Rounding of a floating-point result: `.rn`, `.rz`, `.rm`, `.rp` (PTX ISA, "Rounding Modifiers").
