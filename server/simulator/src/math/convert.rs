@@ -73,12 +73,18 @@ fn clamped(value: f64, rounding: IntegerRounding, to: Integer, nan: u64) -> u64 
 /// f32 to s32, the commonest conversion. NaN is 0.
 #[inline(always)]
 pub fn f32_to_s32(value: f32, rounding: IntegerRounding) -> i32 {
+    if rounding == IntegerRounding::Rzi {
+        return value as i32;
+    }
     integral(f64::from(value), rounding) as i32
 }
 
 /// f32 to u32. NaN is 0.
 #[inline(always)]
 pub fn f32_to_u32(value: f32, rounding: IntegerRounding) -> u32 {
+    if rounding == IntegerRounding::Rzi {
+        return value as u32;
+    }
     integral(f64::from(value), rounding) as u32
 }
 

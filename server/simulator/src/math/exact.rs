@@ -6,27 +6,25 @@
 
 use super::Rounding;
 
-/// `nearest` is the f64 nearest to a value that differs from it by something with the sign of `error`.
+/// `nearest` is the f64 nearest to a value that differs from it by something with the sign of `error`; NaN counts as zero.
+/// An inexact `nearest` is not zero: nothing here underflows. Written without branches, so that loops over it vectorise.
 #[inline(always)]
 pub(super) fn to_odd(nearest: f64, error: f64) -> f64 {
-    if error == 0.0 || !nearest.is_finite() || nearest.to_bits() & 1 == 1 {
-        return nearest;
-    }
+    let bits = nearest.to_bits();
+    let moves = (error.abs() > 0.0) & (bits & 1 == 0);
     // The other neighbour of the exact value: away from zero where value and error agree in sign.
     let away = (nearest < 0.0) == (error < 0.0);
-    if nearest == 0.0 {
-        return f64::from_bits(1).copysign(error);
-    }
-    f64::from_bits(if away { nearest.to_bits() + 1 } else { nearest.to_bits() - 1 })
+    let step = if away { 1 } else { u64::MAX };
+    f64::from_bits(bits.wrapping_add(if moves { step } else { 0 }))
 }
 
-/// a + b to odd (Knuth's two-sum). The magnitudes are those of f32 at most twice over, so that nothing overflows.
+/// a + b to odd (Knuth's two-sum). The magnitudes are those of f32 at most twice over, so that nothing overflows; the error
+/// of an infinite sum is NaN.
 #[inline(always)]
 pub(super) fn sum(a: f64, b: f64) -> f64 {
     let sum = a + b;
     let shadow = sum - a;
-    let error = (a - (sum - shadow)) + (b - shadow);
-    if error.is_nan() { sum } else { to_odd(sum, error) }
+    to_odd(sum, (a - (sum - shadow)) + (b - shadow))
 }
 
 /// a / b to odd; both are f32 or narrower.
@@ -54,8 +52,7 @@ pub(super) fn root(a: f64) -> f64 {
 #[inline]
 pub(super) fn integer(value: i128) -> f64 {
     let nearest = value as f64;
-    let error = value - nearest as i128;
-    to_odd(nearest, error.signum() as f64)
+    to_odd(nearest, (value - nearest as i128).signum() as f64)
 }
 
 /// To f32 in any rounding; `value` is exact or to odd.
@@ -69,14 +66,6 @@ pub(super) fn to_f32(value: f64, rounding: Rounding) -> f32 {
         Rounding::Rp if back < value => nearest.next_up(),
         _ => nearest,
     }
-}
-
-/// Whether `.ftz` flushes a result that is `value`, exact or to odd: whether it would be less than the least normal f32 if
-/// the exponent had no limit. (2^-126 less its last bit is flushed, though it rounds to 2^-126 where subnormals exist.)
-#[inline]
-pub(super) fn is_flushed(value: f64, rounding: Rounding) -> bool {
-    const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
-    to_f32(value * TWO_TO_64, rounding).abs() < f32::MIN_POSITIVE * TWO_TO_64 as f32
 }
 
 /// The sign of a sum that is zero: that of both, or negative where rounding is downward.

@@ -18,6 +18,8 @@ pub trait Half {
     const ONE: u16 = ((1 << (Self::EXPONENT - 1)) - 1) << Self::MANTISSA;
     /// The value as f32, exactly; a NaN stays one.
     fn to_f32(bits: u16) -> f32;
+    /// The bits of a value of the format, not negative; past its largest, infinity.
+    fn encode(value: f32) -> u16;
 }
 
 /// The NaN that every operation gives.
@@ -45,6 +47,12 @@ impl Half for F16 {
         let special = magnitude >= 0x0f80_0000;
         f32::from_bits(if special { magnitude | 0x7f80_0000 } else { scaled.to_bits() } | sign)
     }
+
+    #[inline(always)]
+    fn encode(value: f32) -> u16 {
+        // 2^-112, the other way.
+        ((value * f32::from_bits(0x0780_0000)).to_bits() >> 13) as u16
+    }
 }
 
 impl Half for Bf16 {
@@ -54,6 +62,11 @@ impl Half for Bf16 {
     #[inline(always)]
     fn to_f32(bits: u16) -> f32 {
         f32::from_bits(u32::from(bits) << 16)
+    }
+
+    #[inline(always)]
+    fn encode(value: f32) -> u16 {
+        (value.to_bits() >> 16) as u16
     }
 }
 
@@ -80,9 +93,32 @@ fn wide<H: Half>(bits: u16) -> f64 {
     f64::from(H::to_f32(bits))
 }
 
+/// A value that is exact or rounded to odd, in the format, to nearest. Without branches, so that loops over it vectorise.
+#[inline(always)]
+fn nearest<H: Half>(value: f64) -> u16 {
+    const EXPONENT: u64 = 0x7ff << 52;
+    let least_exponent = 2 - (1i64 << (H::EXPONENT - 1));
+    let least = f64::from_bits(((least_exponent + 1023) as u64) << 52);
+    // From here on everything is infinite.
+    let beyond = f64::from_bits((1023 + (1 << (H::EXPONENT - 1))) << 52);
+    let magnitude = value.abs();
+    let magnitude = if magnitude < beyond { magnitude } else { beyond };
+    // Adding the power of two whose last bit is the last bit of the result rounds there.
+    let power = if magnitude > least { magnitude } else { least }.to_bits() & EXPONENT;
+    let magic = f64::from_bits(power + (u64::from(52 - H::MANTISSA) << 52));
+    let bits = H::encode((magnitude + magic - magic) as f32);
+    let sign = (value.to_bits() >> 48) as u16 & SIGN;
+    if value.is_nan() { NAN } else { sign | bits }
+}
+
 /// A value that is exact or rounded to odd, in the format.
-#[inline]
+#[inline(always)]
 pub(super) fn rounded<H: Half>(value: f64, rounding: Rounding) -> u16 {
+    if rounding == Rounding::Rn { nearest::<H>(value) } else { directed::<H>(value, rounding) }
+}
+
+#[inline]
+fn directed<H: Half>(value: f64, rounding: Rounding) -> u16 {
     if value.is_nan() {
         return NAN;
     }

@@ -39,14 +39,26 @@ fn finish(value: f32, mode: Mode) -> f32 {
     if mode.saturate { saturate(value) } else { value }
 }
 
-/// As [`finish`] for results that may round up to the least normal number, of which `.ftz` flushes those that would be less
-/// if the exponent had no limit. `exact` gives the value exactly or to odd.
+/// 2^64, and the least normal number times that.
+const SCALE: f32 = f32::from_bits(0x5f80_0000);
+const SCALED_LEAST: f32 = f32::from_bits(0x2080_0000);
+
+/// As [`finish`], for results that may round up to the least normal number, of which `.ftz` flushes those that would be less
+/// if the exponent had no limit. `scaled` is the same result times 2^64, rounded alike; where the result is near the least
+/// normal number, the operands are small enough for that not to overflow.
 #[inline(always)]
-fn finish_product(value: f32, mode: Mode, exact: impl Fn() -> f64) -> f32 {
-    if mode.ftz && value.abs() == f32::MIN_POSITIVE && exact::is_flushed(exact(), mode.rounding) {
-        return if mode.saturate { 0.0 } else { 0f32.copysign(value) };
-    }
-    finish(value, mode)
+fn finish_scaled(value: f32, mode: Mode, scaled: f32) -> f32 {
+    let value = canonical(value);
+    let tiny = mode.ftz & (value.abs() <= f32::MIN_POSITIVE) & (scaled.abs() < SCALED_LEAST);
+    let value = if tiny { 0f32.copysign(value) } else { value };
+    if mode.saturate { saturate(value) } else { value }
+}
+
+/// As [`finish_scaled`], in any rounding, for a result that is given exactly or to odd.
+#[inline(always)]
+fn finish_exact(exact: f64, mode: Mode) -> f32 {
+    let scaled = if mode.ftz { exact::to_f32(exact * f64::from(SCALE), mode.rounding) } else { 0.0 };
+    finish_scaled(exact::to_f32(exact, mode.rounding), mode, scaled)
 }
 
 /// `add`.
@@ -71,11 +83,10 @@ pub fn sub(a: f32, b: f32, mode: Mode) -> f32 {
 #[inline(always)]
 pub fn mul(a: f32, b: f32, mode: Mode) -> f32 {
     let (a, b) = (flushed(a, mode.ftz), flushed(b, mode.ftz));
-    let exact = || f64::from(a) * f64::from(b);
     if mode.rounding == Rounding::Rn {
-        return finish_product(a * b, mode, exact);
+        return finish_scaled(a * b, mode, if mode.ftz { a * SCALE * b } else { 0.0 });
     }
-    finish_product(exact::to_f32(exact(), mode.rounding), mode, exact)
+    finish_exact(f64::from(a) * f64::from(b), mode)
 }
 
 /// `fma`, and `mad` of floating-point types.
@@ -84,25 +95,22 @@ pub fn mul(a: f32, b: f32, mode: Mode) -> f32 {
 #[inline(always)]
 pub fn fma(a: f32, b: f32, c: f32, mode: Mode) -> f32 {
     let (a, b, c) = (flushed(a, mode.ftz), flushed(b, mode.ftz), flushed(c, mode.ftz));
-    let exact = || {
-        let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
-        signed_zero(exact::sum(product, c), product, c, mode.rounding)
-    };
     if mode.rounding == Rounding::Rn {
-        return finish_product(a.mul_add(b, c), mode, exact);
+        let scaled = if mode.ftz { (a * SCALE).mul_add(b, c * SCALE) } else { 0.0 };
+        return finish_scaled(a.mul_add(b, c), mode, scaled);
     }
-    finish_product(exact::to_f32(exact(), mode.rounding), mode, exact)
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    finish_exact(signed_zero(exact::sum(product, c), product, c, mode.rounding), mode)
 }
 
 /// `div` with IEEE 754 rounding.
 #[inline(always)]
 pub fn div(a: f32, b: f32, mode: Mode) -> f32 {
     let (a, b) = (flushed(a, mode.ftz), flushed(b, mode.ftz));
-    let exact = || exact::quotient(f64::from(a), f64::from(b));
     if mode.rounding == Rounding::Rn {
-        return finish_product(a / b, mode, exact);
+        return finish_scaled(a / b, mode, if mode.ftz { a * SCALE / b } else { 0.0 });
     }
-    finish_product(exact::to_f32(exact(), mode.rounding), mode, exact)
+    finish_exact(exact::quotient(f64::from(a), f64::from(b)), mode)
 }
 
 /// `rcp` with IEEE 754 rounding.
@@ -146,13 +154,13 @@ pub fn copysign(a: f32, b: f32) -> f32 {
 /// `min`: -0 is less than +0; a NaN loses unless `.NaN` is given.
 #[inline(always)]
 pub fn min(a: f32, b: f32, modifiers: Extremum) -> f32 {
-    extremum(a, b, modifiers, |a, b| if a == b { a.is_sign_negative() } else { a < b })
+    extremum(a, b, modifiers, |a, b| (a < b) | ((a == b) & a.is_sign_negative()))
 }
 
 /// `max`: +0 is greater than -0; a NaN loses unless `.NaN` is given.
 #[inline(always)]
 pub fn max(a: f32, b: f32, modifiers: Extremum) -> f32 {
-    extremum(a, b, modifiers, |a, b| if a == b { a.is_sign_positive() } else { a > b })
+    extremum(a, b, modifiers, |a, b| (a > b) | ((a == b) & a.is_sign_positive()))
 }
 
 #[inline(always)]
@@ -162,15 +170,9 @@ fn extremum(a: f32, b: f32, modifiers: Extremum, first: impl Fn(f32, f32) -> boo
     if modifiers.abs {
         (a, b) = (a.abs(), b.abs());
     }
-    let chosen = match (a.is_nan(), b.is_nan()) {
-        (true, true) => return NAN,
-        (true, false) | (false, true) if modifiers.nan => return NAN,
-        (true, false) => b,
-        (false, true) => a,
-        (false, false) if first(a, b) => a,
-        (false, false) => b,
-    };
-    if modifiers.xorsign { if negative { -chosen.abs() } else { chosen.abs() } } else { chosen }
+    let chosen = if !a.is_nan() & (b.is_nan() | first(a, b)) { a } else { b };
+    let chosen = if modifiers.xorsign { if negative { -chosen.abs() } else { chosen.abs() } } else { chosen };
+    if modifiers.nan & (a.is_nan() | b.is_nan()) { NAN } else { canonical(chosen) }
 }
 
 /// `testp`.
