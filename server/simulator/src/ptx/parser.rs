@@ -3,6 +3,7 @@
 //! Source: PTX ISA, sections "Directive Statements" and "Directives".
 
 mod body;
+mod constant;
 mod debug;
 mod function;
 mod operand;
@@ -120,7 +121,7 @@ impl<'t> Parser<'t> {
                 negative ^= self.is_mark(b'-');
                 self.take()?;
             }
-            let value = self.expect_int("a number of bytes")? as i64;
+            let value = self.read_integer(constant::Level::Times)? as i64;
             sum = sum.wrapping_add(if negative { value.wrapping_neg() } else { value });
         }
         Ok(sum)

@@ -2,6 +2,7 @@
 //!
 //! Source: PTX ISA, section "Instruction Operands".
 
+use super::constant::Level;
 use super::{Kind, NESTING_LIMIT, ParseError, Parser};
 use crate::ptx::ast::Operand;
 
@@ -16,14 +17,17 @@ impl<'t> Parser<'t> {
         }
         let operand = match self.token.kind {
             Kind::Word(_) => self.read_named()?,
-            Kind::Int(_) | Kind::F32(_) | Kind::F64(_) => self.read_number(false)?,
+            Kind::F32(_) | Kind::F64(_) => self.read_float(false)?,
+            Kind::Int(_) | Kind::Mark(b'~') => Operand::Int(self.read_integer(Level::Or)?),
             Kind::Mark(b'-') => {
                 self.take()?;
-                self.read_number(true)?
-            }
-            Kind::Mark(b'~') => {
-                self.take()?;
-                Operand::Int(!self.expect_int("an integer after `~`")?)
+                match self.token.kind {
+                    Kind::F32(_) | Kind::F64(_) => self.read_float(true)?,
+                    _ => {
+                        let first = self.read_unary(depth)?.wrapping_neg();
+                        Operand::Int(self.read_integer_from(first, Level::Or, depth)?)
+                    }
+                }
             }
             Kind::Mark(b'!') => {
                 self.take()?;
@@ -64,12 +68,11 @@ impl<'t> Parser<'t> {
         Ok(Operand::Name(name.to_owned()))
     }
 
-    fn read_number(&mut self, negative: bool) -> Result<Operand, ParseError> {
+    fn read_float(&mut self, negative: bool) -> Result<Operand, ParseError> {
         let operand = match self.token.kind {
-            Kind::Int(value) => Operand::Int(if negative { value.wrapping_neg() } else { value }),
             Kind::F32(bits) => Operand::F32(bits ^ u32::from(negative) << 31),
             Kind::F64(bits) => Operand::F64(bits ^ u64::from(negative) << 63),
-            _ => return self.unexpected("a number after `-`"),
+            _ => return self.unexpected("a floating-point number"),
         };
         self.take()?;
         Ok(operand)
