@@ -3,6 +3,7 @@
 
 mod evaluate;
 mod inputs;
+mod whole;
 
 const RESULTS: &str = include_str!("hardware/results.txt");
 

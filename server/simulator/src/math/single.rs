@@ -123,7 +123,7 @@ pub fn rcp(a: f32, mode: Mode) -> f32 {
 #[inline(always)]
 pub fn sqrt(a: f32, mode: Mode) -> f32 {
     let a = flushed(a, mode.ftz);
-    // Asked of the operand, since LLVM 21 answers wrong when asked whether a root is NaN.
+    // Asked of the operand, since LLVM 22 answers wrong when asked whether a root is NaN.
     if a.is_nan() || a < 0.0 {
         return NAN;
     }
