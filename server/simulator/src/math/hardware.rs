@@ -1,6 +1,7 @@
 //! `math` against a device: `hardware/make.py` writes a program that runs every instruction on drawn inputs, and
-//! `hardware/results.txt` holds the checksums of what an H200 gave.
+//! `hardware/results.txt` holds the checksums of what an H200 gave, `hardware/approximate.txt` outputs of approximate functions.
 
+mod approximate;
 mod evaluate;
 mod inputs;
 mod whole;

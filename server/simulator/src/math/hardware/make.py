@@ -4,7 +4,8 @@
 
 results.txt holds a line for each: the checksum of the first RAW outputs and of all, the instruction, the types of its inputs,
 the type of its output. The tests of `math` draw the same inputs and compare the checksums. raw.bin holds the first RAW
-outputs of each. The lines of approximate functions (`.approx`, `.full`) do not belong in results.txt: they have no one result.
+outputs of each. Approximate functions (`.approx`, `.full`) have no one result: their lines are left out of results.txt, and
+approximate.txt holds their first 96 outputs from raw.bin.
 """
 ops=[] # (name, asm, ins, out)
 def op(name, ins, out, asm=None): ops.append((name, asm, ins, out))
