@@ -6,4 +6,9 @@
 //!
 //! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
 
+pub mod code;
+pub mod counters;
+pub mod machine;
+pub mod math;
+pub mod memory;
 pub mod ptx;
