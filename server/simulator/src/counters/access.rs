@@ -3,7 +3,7 @@
 use crate::counters::Count;
 use crate::machine::Exec;
 use crate::machine::access::{Addresses, Kind, Space};
-use crate::machine::lanes::lanes;
+use crate::machine::lanes::{FULL, lanes};
 
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,18 +36,16 @@ fn count_one(count: &mut Count, kind: Kind, a: &Addresses, mask: u32, size: u64,
     count.requests += 1;
     count.bytes += lanes * size;
     match kind {
-        Kind::Global => {
-            count.sectors += sectors(a, size);
-            count.ideal_sectors += (lanes * size).div_ceil(SECTOR);
-        }
-        Kind::Local => {
-            count.sectors += local_sectors(a, mask, size);
-            count.ideal_sectors += (lanes * size).div_ceil(SECTOR);
+        Kind::Global | Kind::Local => {
+            let touched = if kind == Kind::Global { sectors(a, size) } else { local_sectors(a, mask, size) };
+            count.sectors += touched;
+            // Lanes that share an address need less than side by side.
+            count.ideal_sectors += touched.min((lanes * size).div_ceil(SECTOR));
         }
         Kind::Shared => {
-            let waves = wavefronts(a, mask, size);
+            let (waves, ideal) = wavefronts(a, mask, size);
             count.wavefronts += u64::from(waves);
-            count.ideal_wavefronts += u64::from(ideal_wavefronts(mask, size));
+            count.ideal_wavefronts += u64::from(ideal);
             count.worst_wavefronts = count.worst_wavefronts.max(waves);
         }
         Kind::Other => {}
@@ -94,25 +92,50 @@ fn local_sectors(a: &Addresses, mask: u32, size: u64) -> u64 {
     distinct(places) * words
 }
 
-/// Wavefronts of a shared access: words of 4 bytes in 32 banks; one word a bank and wavefront, handed to any lanes that ask
-/// for it. Accesses of 8 and 16 bytes a lane go by halves and quarters of the warp.
+/// Wavefronts of a shared access, and how many it would take without conflicts.
+///
+/// Words of 4 bytes lie in 32 banks; each bank gives one word a wavefront, to any lanes that ask for it. Accesses of 8 bytes a
+/// lane go by halves of the warp, of 16 bytes by quarters; two neighbouring parts go as one where lanes pair up, each with
+/// the lane next to it or next but one at the same address (or inactive). Measured on an H200: a row of 16 bytes handed to 16
+/// lanes takes one wavefront for each half of the warp.
 #[inline(always)]
-fn wavefronts(a: &Addresses, mask: u32, size: u64) -> u32 {
-    let words = size.div_ceil(4) as usize;
-    let group = 32 / words;
-    let mut total = 0;
-    for part in 0..words {
-        let part_mask = mask & (((1u64 << group) - 1) as u32) << (part * group);
-        if part_mask != 0 {
-            total += part_wavefronts(a, part_mask, words as u64);
+fn wavefronts(a: &Addresses, mask: u32, size: u64) -> (u32, u32) {
+    let words = size.div_ceil(4);
+    if words == 1 {
+        return (part_wavefronts(a, mask, 1), 1);
+    }
+    let unit = if words == 2 { FULL } else { 0xffff };
+    let (mut total, mut ideal) = (0, 0);
+    let mut pass = |part: u32| {
+        if part != 0 {
+            total += part_wavefronts(a, part, words);
+            ideal += 1;
+        }
+    };
+    for first in (0..32).step_by(unit.count_ones() as usize) {
+        let here = mask & unit << first;
+        let low = unit >> (unit.count_ones() / 2) << first;
+        if pairs_up(a, here, 1) || pairs_up(a, here, 2) {
+            pass(here);
+        } else {
+            pass(here & low);
+            pass(here & !low);
         }
     }
-    total
+    (total, ideal)
+}
+
+/// Is each lane's partner, `distance` away, inactive or at the same address?
+fn pairs_up(a: &Addresses, mask: u32, distance: usize) -> bool {
+    lanes(mask).all(|lane| {
+        let partner = lane ^ distance;
+        mask >> partner & 1 == 0 || a.by_lane[partner] == a.by_lane[lane]
+    })
 }
 
 #[inline(always)]
 fn part_wavefronts(a: &Addresses, mask: u32, words: u64) -> u32 {
-    // Most accesses have no conflict: all words within one row of banks, or each lane another bank.
+    // Most accesses have no conflict: each lane another bank, or the same word.
     let mut banks = 0u32;
     let mut clash = false;
     let mut taken = [0u64; 32];
@@ -137,13 +160,6 @@ fn conflicts(a: &Addresses, mask: u32, words: u64) -> u32 {
     let mut ways = [0u32; 32];
     all.iter().for_each(|word| ways[(word % 32) as usize] += 1);
     ways.into_iter().max().unwrap_or(0)
-}
-
-fn ideal_wavefronts(mask: u32, size: u64) -> u32 {
-    let words = size.div_ceil(4) as usize;
-    let group = 32 / words;
-    let part = |part: &usize| mask & (((1u64 << group) - 1) as u32) << (part * group) != 0;
-    (0..words).filter(part).count() as u32
 }
 
 /// The most lanes at one address, and how many lanes find another before them at theirs.

@@ -1,6 +1,7 @@
 //! Whole kernels, from PTX text to memory.
 
 mod faults;
+mod hardware;
 mod programs;
 
 use std::sync::Mutex;
