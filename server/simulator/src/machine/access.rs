@@ -68,6 +68,9 @@ pub(crate) const SHORT_ADDRESS: u32 = 8;
 /// In [`Op::aux`]: the immediate is relative to the frame's local memory.
 pub(crate) const FRAME_RELATIVE: u32 = 16;
 
+/// In [`Op::aux`]: another thread may have written what is read (see [`POLL`](crate::machine::warp::POLL)).
+pub(crate) const POLLS: u32 = 32;
+
 /// Computes the addresses of an access of `size` bytes a lane.
 ///
 /// # Safety
