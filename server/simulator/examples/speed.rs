@@ -2,6 +2,8 @@
 //!
 //! Prints millions of thread and of warp instructions a second, with counters on and off: the best of five runs.
 
+#![allow(clippy::print_stdout, clippy::result_large_err)]
+
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -38,7 +40,12 @@ const CASES: &[Case] = &[
         &[P::Array(1 << 16), P::Array(1 << 16), P::Array(1 << 16), P::Int(256)],
     ),
     ("fma_chain", [256, 1, 1], [256, 1, 1], &[P::Array(1 << 16), P::Int(1 << 16), P::Int(256)]),
-    ("transpose_conflict", [32, 32, 1], [32, 32, 1], &[P::Array(1 << 20), P::Array(1 << 20), P::Int(1 << 10)]),
+    (
+        "transpose_conflict",
+        [32, 32, 1],
+        [32, 32, 1],
+        &[P::Array(1 << 20), P::Array(1 << 20), P::Int(1 << 10)],
+    ),
     ("sum_divergent", [2048, 1, 1], [256, 1, 1], &[P::Array(1 << 19), P::Array(2048), P::Int(1 << 19)]),
     ("local_indexed", [256, 1, 1], [256, 1, 1], &[P::Array(1 << 16), P::Array(1 << 16), P::Int(1 << 16)]),
 ];

@@ -152,7 +152,9 @@ impl Exec<'_> {
                         return None;
                     }
                 }
-                Next::Switch => return (self.warp.spent() >= end && self.warp.live != 0).then_some(Slice::Used),
+                Next::Switch => {
+                    return (self.warp.spent() >= end && self.warp.live != 0).then_some(Slice::Used);
+                }
                 Next::Fault => return Some(Slice::Fault),
             }
         }

@@ -72,7 +72,8 @@ fn prints_and_counts_what_an_h200_does() {
     let bins = bench.array(&[0i32; 8]);
     let (mut printed, mut counted) = (String::new(), String::new());
     for step in steps(a, b, c, bins) {
-        let counters = bench.launch_with(step.kernel, step.grid, step.block, &step.parameters, |_| {}).unwrap();
+        let counters =
+            bench.launch_with(step.kernel, step.grid, step.block, &step.parameters, |_| {}).unwrap();
         let values = bench.read::<f32>(step.result.0, step.result.1);
         let weighted = |(i, v): (usize, &f32)| f64::from(*v) * (i % 7 + 1) as f64;
         let sum = values.iter().enumerate().map(weighted).fold(0.0, |sum, v| sum + v);
@@ -82,8 +83,12 @@ fn prints_and_counts_what_an_h200_does() {
             if c.sectors + c.wavefronts > 0 {
                 counted += &format!(
                     "{} {}: {} {} {} {}\n",
-                    step.kernel, line.line, global(&counters, line.line, |c| c.sectors),
-                    global(&counters, line.line, |c| c.ideal_sectors), c.wavefronts, c.ideal_wavefronts
+                    step.kernel,
+                    line.line,
+                    global(&counters, line.line, |c| c.sectors),
+                    global(&counters, line.line, |c| c.ideal_sectors),
+                    c.wavefronts,
+                    c.ideal_wavefronts
                 );
             }
         }
@@ -101,6 +106,7 @@ fn prints_and_counts_what_an_h200_does() {
 
 /// A counter of a line's global accesses: local ones count sectors too, but ncu keeps them apart.
 fn global(counters: &LaunchCounters, line: u32, f: impl Fn(&crate::counters::Count) -> u64) -> u64 {
-    let here = counters.instructions.iter().filter(|i| i.place.as_ref().is_some_and(|place| place.line == line));
+    let here =
+        counters.instructions.iter().filter(|i| i.place.as_ref().is_some_and(|place| place.line == line));
     here.filter(|i| !i.opcode.contains("local")).map(|i| f(&i.count)).sum()
 }

@@ -102,7 +102,7 @@ fn calls_go_through_pointers_that_differ_by_lane() {
     let bench = Bench::new(&[MACHINE]);
     let out = bench.array(&[0f32; 32]);
     bench.launch("through_pointers", 1, 32, &[Pointer(out)]).unwrap();
-    let f = |i: usize, c: f32| if i % 2 == 0 { c * 2.0 } else { c + 2.0 };
+    let f = |i: usize, c: f32| if i & 1 == 0 { c * 2.0 } else { c + 2.0 };
     let expected: Vec<f32> = (0..32).map(|i| f(i, (i % 8 + 1) as f32)).collect();
     assert_eq!(bench.read::<f32>(out, 32), expected);
 }
@@ -239,7 +239,9 @@ fn dynamic_shared_memory_begins_after_the_static() {
     let bench = Bench::new(&[MACHINE]);
     let out = bench.array(&[0i32; 64]);
     bench
-        .launch_with("dynamic_shared", [1; 3], [64, 1, 1], &[Pointer(out)], |launch| launch.dynamic_shared = 256)
+        .launch_with("dynamic_shared", [1; 3], [64, 1, 1], &[Pointer(out)], |launch| {
+            launch.dynamic_shared = 256
+        })
         .unwrap();
     assert_eq!(bench.read::<i32>(out, 64), (0..64).map(|i| (63 - i) * 3).collect::<Vec<_>>());
 }
@@ -264,7 +266,8 @@ fn counters_are_one_for_any_number_of_workers() {
         let mut bench = Bench::new(&[LINES]);
         bench.options.workers = workers;
         let (a, bins) = (bench.array(&numbers(4096)), bench.array(&[0i32; 8]));
-        let counters = bench.launch("count_contended", 16, 256, &[Pointer(a), Pointer(bins), Int(4096)]).unwrap();
+        let counters =
+            bench.launch("count_contended", 16, 256, &[Pointer(a), Pointer(bins), Int(4096)]).unwrap();
         (counters, bench.read::<i32>(bins, 8))
     };
     assert_eq!(count(1), count(3));
