@@ -7,4 +7,8 @@
 //! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
 
 pub mod math;
+pub mod code;
+pub mod counters;
+pub mod machine;
+pub mod memory;
 pub mod ptx;
