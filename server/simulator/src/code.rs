@@ -19,6 +19,7 @@ mod op;
 mod operand;
 mod place;
 mod supported;
+mod unit;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

@@ -6,10 +6,10 @@ use crate::code::emit;
 use crate::code::form::{Form, class};
 use crate::code::layout;
 use crate::code::link::{Definition, Linked};
-use crate::code::op::{ATOMIC, CONSTANT, Class, HIDDEN, Handler, NONE, ROW, SLOTS};
-use crate::code::{CallSite, Code, Refusal, Source, SourcePlace, supported};
-use crate::machine::warp::Row;
-use crate::ptx::ast::{Instruction, Location, Operand, Scalar, Space, Statement, Variable};
+use crate::code::op::{ATOMIC, Class, HIDDEN, Handler, NONE, SLOTS};
+use crate::code::unit::Unit;
+use crate::code::{Code, Refusal, Source, supported};
+use crate::ptx::ast::{Instruction, Operand, Scalar, Space, Statement, Variable};
 
 /// A virtual register of a function: index into [`Body::registers`].
 pub(super) type Reg = u32;
@@ -102,31 +102,6 @@ pub(super) enum Name {
     Prototype,
 }
 
-/// What is collected over a kernel's functions.
-pub(super) struct Unit<'a> {
-    pub linked: &'a Linked,
-    pub functions: Vec<Definition>,
-    constants: HashMap<(u128, Class), u32>,
-    rows: Vec<Row>,
-    /// Bytes of static shared memory.
-    shared: u32,
-    /// Where `extern __shared__` is taken to begin, and its alignment.
-    dynamic_shared: u32,
-    shared_align: u32,
-    /// Shared variables of modules that are placed already.
-    shared_names: HashMap<(usize, String), u32>,
-    places: Vec<SourcePlace>,
-    place_index: HashMap<(usize, Location), u32>,
-    opcodes: Vec<String>,
-    opcode_index: HashMap<String, u32>,
-    pub calls: Vec<CallSite>,
-    pub tables: Vec<Vec<u32>>,
-    /// Something calls through a pointer.
-    pub indirect: bool,
-    /// Something's result can depend on the order of blocks.
-    pub ordered: bool,
-}
-
 /// A function being lowered.
 pub(super) struct Body<'a, 'u> {
     pub unit: &'u mut Unit<'a>,
@@ -161,24 +136,7 @@ pub(super) fn kernel(linked: &Linked, kernel: Definition) -> Result<Code, Refusa
 }
 
 fn lower_with(linked: &Linked, kernel: Definition, dynamic_shared: u32) -> Result<Code, Refusal> {
-    let mut unit = Unit {
-        linked,
-        functions: vec![kernel],
-        dynamic_shared,
-        constants: HashMap::new(),
-        rows: Vec::new(),
-        shared: 0,
-        shared_align: 16,
-        shared_names: HashMap::new(),
-        places: Vec::new(),
-        place_index: HashMap::new(),
-        opcodes: Vec::new(),
-        opcode_index: HashMap::new(),
-        calls: Vec::new(),
-        tables: Vec::new(),
-        indirect: false,
-        ordered: false,
-    };
+    let mut unit = Unit::new(linked, kernel, dynamic_shared);
     let mut ops = emit::Emitter::default();
     let mut at = 0;
     let mut pointers = HashMap::new();
@@ -250,98 +208,6 @@ pub(super) fn convention(sizes: &[(u32, u32)]) -> (Vec<u32>, u32) {
     let mut end = 0;
     let offsets = sizes.iter().map(|&(bytes, align)| layout::grow(&mut end, bytes, align.max(4))).collect();
     (offsets, end.next_multiple_of(4))
-}
-
-impl Unit<'_> {
-    /// The number of a function in this kernel's code.
-    pub fn function(&mut self, definition: Definition) -> u32 {
-        let found = self.functions.iter().position(|f| *f == definition);
-        found.unwrap_or_else(|| {
-            self.functions.push(definition);
-            self.functions.len() - 1
-        }) as u32
-    }
-
-    /// The slot of a constant: the value in all lanes.
-    pub fn constant(&mut self, bits: u128, class: Class) -> u32 {
-        let bits = match class {
-            Class::Predicate => return if bits == 0 { FALSE } else { TRUE },
-            Class::Single => bits & u128::from(u32::MAX),
-            Class::Double => bits & u128::from(u64::MAX),
-            Class::Quad => bits,
-        };
-        let rows = &mut self.rows;
-        *self.constants.entry((bits, class)).or_insert_with(|| {
-            let slot = (rows.len() as u32 * ROW) | CONSTANT;
-            let words = class.rows() as usize;
-            // Lanes lie side by side, each of `words` words.
-            let word = |at: usize| (bits >> (at % words * 32)) as u32;
-            for row in 0..words {
-                rows.push(Row(std::array::from_fn(|lane| word(row * 32 + lane))));
-            }
-            slot
-        })
-    }
-
-    fn opcode(&mut self, instruction: &Instruction) -> u32 {
-        let mut text = instruction.opcode.clone();
-        for modifier in &instruction.modifiers {
-            text.push('.');
-            text.push_str(modifier);
-        }
-        let opcodes = &mut self.opcodes;
-        *self.opcode_index.entry(text.clone()).or_insert_with(|| {
-            opcodes.push(text);
-            opcodes.len() as u32 - 1
-        })
-    }
-
-    fn place(&mut self, module: usize, location: &Location) -> u32 {
-        if location.line == 0 {
-            return u32::MAX;
-        }
-        let tree = &self.linked.modules[module];
-        let places = &mut self.places;
-        *self.place_index.entry((module, location.clone())).or_insert_with(|| {
-            let file = |index: u32| tree.files.get(&index).cloned().unwrap_or_default();
-            places.push(SourcePlace {
-                file: file(location.file),
-                line: location.line,
-                column: location.column,
-                function: location.function.as_ref().and_then(|label| tree.strings.get(label).cloned()),
-                inlined_at: location.inlined_at.map(|(index, line, column)| (file(index), line, column)),
-            });
-            places.len() as u32 - 1
-        })
-    }
-
-    /// A module's shared variable, placed when a function of this kernel first names it.
-    fn shared(&mut self, module: usize, name: &str) -> Option<u32> {
-        let linked = self.linked;
-        let own = linked.modules[module].variables.iter().map(|variable| (module, variable));
-        let others = linked
-            .modules
-            .iter()
-            .enumerate()
-            .flat_map(|(m, tree)| tree.variables.iter().map(move |v| (m, v)));
-        let is_it = |(_, v): &(usize, &Variable)| v.name == name && v.space == Space::Shared;
-        let (module, variable) = own.chain(others).find(is_it)?;
-        if let Some(&offset) = self.shared_names.get(&(module, name.to_owned())) {
-            return Some(offset);
-        }
-        let offset = self.place_shared(variable);
-        self.shared_names.insert((module, name.to_owned()), offset);
-        Some(offset)
-    }
-
-    fn place_shared(&mut self, variable: &Variable) -> u32 {
-        let bytes = layout::bytes(variable) as u32;
-        if bytes == 0 {
-            self.shared_align = self.shared_align.max(variable.align);
-            return self.dynamic_shared;
-        }
-        layout::grow(&mut self.shared, bytes, variable.align)
-    }
 }
 
 impl Body<'_, '_> {

@@ -118,6 +118,8 @@ pub(in crate::code) fn call(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &In
     if arguments.len() != takes || returns.len() > gives {
         return Err(format!("{} takes {takes} arguments, {} are given", call.target, arguments.len()));
     }
+    // Lines come in the order of blocks, and the heap hands out its places in that order, in every run.
+    body.unit.ordered |= matches!(call.target, "vprintf" | "malloc");
     let mut all = [Slot::None; SLOTS];
     for (slot, place) in all.iter_mut().zip(&arguments) {
         *slot = Slot::Fixed(place.offset);
