@@ -6,4 +6,5 @@
 //!
 //! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
 
+pub mod memory;
 pub mod ptx;
