@@ -6,5 +6,6 @@
 //!
 //! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
 
+pub mod image;
 pub mod memory;
 pub mod ptx;
