@@ -6,6 +6,7 @@
 //!
 //! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
 
+pub mod device;
 pub mod image;
 pub mod memory;
 pub mod ptx;
