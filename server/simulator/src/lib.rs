@@ -10,3 +10,4 @@ pub mod device;
 pub mod image;
 pub mod memory;
 pub mod ptx;
+pub mod runtime;
