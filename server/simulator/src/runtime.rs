@@ -16,6 +16,7 @@ pub mod engine;
 pub mod errors;
 mod estimate;
 mod events;
+mod executor;
 mod graph_calls;
 mod graphs;
 mod launch;
@@ -33,4 +34,5 @@ mod streams;
 pub mod stub;
 mod work;
 
+pub use executor::Executor;
 pub use serve::{Config, ServeError, serve};

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
+use crate::counters::LaunchCounters;
 use crate::memory::Memory;
 
 /// Links PTX.
@@ -31,9 +32,9 @@ pub trait Linked: Send {
         &self,
         launch: &Launch<'_>,
         memory: &Memory,
-        print: &(dyn Fn(&[u8]) + Sync),
+        print: &(dyn Fn(&[u8]) + Sync + Send),
         cancel: &AtomicBool,
-    ) -> Result<Counted, Box<Stopped>>;
+    ) -> Result<LaunchCounters, Box<Stopped>>;
 }
 
 /// What the runtime has to know of a kernel.
@@ -47,7 +48,7 @@ pub struct KernelShape {
     pub shared: u64,
     /// Local memory of a thread in bytes.
     pub local: u64,
-    /// Registers of a thread, estimated.
+    /// Registers of a thread: an estimate, never so high that a launch would be refused for it.
     pub registers: u32,
     /// Most threads of a block, where the kernel says so (`__launch_bounds__`).
     pub max_threads: Option<u32>,
@@ -72,19 +73,6 @@ pub struct Launch<'a> {
     pub cooperative: bool,
     /// Blocks of a cluster.
     pub cluster: [u32; 3],
-}
-
-/// What was counted while a kernel ran.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Counted {
-    /// Instructions times active threads.
-    pub thread_instructions: u64,
-    /// Instructions of warps.
-    pub warp_instructions: u64,
-    /// Bytes that global accesses moved, in whole sectors.
-    pub global_bytes: u64,
-    /// Counters of source lines and instructions.
-    pub lines: serde_json::Value,
 }
 
 /// Why a kernel stopped before its end.

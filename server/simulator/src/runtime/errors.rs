@@ -30,7 +30,6 @@ impl Code {
     pub const INVALID_HANDLE: Self = Self(400);
     pub const NOT_READY: Self = Self(600);
     pub const ILLEGAL_ADDRESS: Self = Self(700);
-    pub const OUT_OF_RESOURCES: Self = Self(701);
     pub const LAUNCH_TIMEOUT: Self = Self(702);
     pub const ASSERT: Self = Self(710);
     pub const ALREADY_REGISTERED: Self = Self(712);

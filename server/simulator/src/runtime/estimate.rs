@@ -1,7 +1,7 @@
 //! Estimates of time, for events. A roofline: the slower of memory and arithmetic. No measurement, and shown as none.
 
-use super::engine::Counted;
-use crate::device::Device;
+use crate::counters::LaunchCounters;
+use crate::device::{Device, WARP};
 
 /// What a launch costs at least, in nanoseconds: about what an empty kernel takes on recent devices.
 const LAUNCH: u64 = 2_000;
@@ -16,13 +16,18 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// Time of a kernel, in nanoseconds.
+/// Bytes of a sector, the unit in which memory is moved.
+const SECTOR: f64 = 32.0;
+
+/// Time of a kernel, in nanoseconds. Every sector counts as if it came from memory; a warp instruction as one of each lane.
 #[allow(clippy::cast_precision_loss)]
-pub(super) fn kernel(device: &Device, counted: &Counted) -> u64 {
-    let memory = counted.global_bytes as f64 / device.bandwidth();
-    let rate =
-        f64::from(device.clock) * 1e3 * f64::from(device.multiprocessors) * f64::from(device.limits.lanes);
-    let arithmetic = counted.thread_instructions as f64 / rate;
+pub(super) fn kernel(device: &Device, counted: &LaunchCounters) -> u64 {
+    let memory = counted.total().sectors as f64 * SECTOR / device.bandwidth();
+    let rate = f64::from(device.clock)
+        * 1e3
+        * f64::from(device.multiprocessors)
+        * f64::from(device.limits.lanes / WARP);
+    let arithmetic = counted.warp_instructions as f64 / rate;
     LAUNCH + nanoseconds(memory.max(arithmetic))
 }
 

@@ -58,9 +58,6 @@ pub(super) fn validate(context: &mut Context, work: &KernelWork) -> Result<(), C
         return Err(Code::INVALID_VALUE);
     }
     check_shared(device, &function, &shape, work.dynamic_shared)?;
-    if !occupancy::registers_suffice(&shape, threads) {
-        return Err(Code::OUT_OF_RESOURCES);
-    }
     check_cluster(device, work)?;
     if work.cooperative {
         let resident = occupancy::active_blocks(device, &shape, threads, work.dynamic_shared);

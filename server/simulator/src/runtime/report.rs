@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::engine::{Counted, Launch, Stopped};
+use super::engine::{Launch, Stopped};
+use crate::counters::{Count, LaunchCounters};
 use crate::device::Device;
 use crate::memory::{Memory, OutOfMemory};
 
@@ -40,14 +41,66 @@ pub struct KernelReport {
     pub launches: u64,
     /// Estimated time of all launches in nanoseconds: a roofline, no measurement.
     pub estimated_ns: u64,
-    /// Instructions times active threads, of all launches.
-    pub thread_instructions: u64,
-    /// Instructions of warps, of all launches.
-    pub warp_instructions: u64,
-    /// Bytes that global accesses moved, of all launches.
-    pub global_bytes: u64,
-    /// Counters of the first launch, by source line and instruction.
-    pub lines: serde_json::Value,
+    /// Counters of all launches together.
+    #[serde(serialize_with = "counters")]
+    pub counters: LaunchCounters,
+}
+
+/// Counters as JSON: totals, source lines, instructions.
+fn counters<S: serde::Serializer>(counters: &LaunchCounters, to: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeMap;
+    let lines: Vec<_> = counters
+        .by_line()
+        .into_iter()
+        .map(|line| serde_json::json!({ "file": line.file, "line": line.line, "count": count(&line.count) }))
+        .collect();
+    let instructions: Vec<_> = counters
+        .instructions
+        .iter()
+        .map(|one| {
+            let place = one.place.as_ref().map(|place| (&place.file, place.line));
+            serde_json::json!({ "ptx_line": one.ptx_line, "place": place, "opcode": one.opcode, "count": count(&one.count) })
+        })
+        .collect();
+    let mut map = to.serialize_map(None)?;
+    map.serialize_entry("blocks", &counters.blocks)?;
+    map.serialize_entry("grid_blocks", &counters.grid_blocks)?;
+    map.serialize_entry("warp_instructions", &counters.warp_instructions)?;
+    map.serialize_entry("total", &count(&counters.total()))?;
+    map.serialize_entry("lines", &lines)?;
+    map.serialize_entry("instructions", &instructions)?;
+    map.end()
+}
+
+fn count(count: &Count) -> serde_json::Value {
+    serde_json::json!({
+        "warps": count.warps,
+        "active": count.active,
+        "guarded": count.guarded,
+        "divergent": count.divergent,
+        "requests": count.requests,
+        "bytes": count.bytes,
+        "sectors": count.sectors,
+        "ideal_sectors": count.ideal_sectors,
+        "wavefronts": count.wavefronts,
+        "ideal_wavefronts": count.ideal_wavefronts,
+        "worst_wavefronts": count.worst_wavefronts,
+        "worst_contention": count.worst_contention,
+        "serialised": count.serialised,
+    })
+}
+
+/// Adds a launch of the same kernel.
+fn add(sum: &mut LaunchCounters, launch: LaunchCounters) {
+    sum.blocks += launch.blocks;
+    sum.grid_blocks += launch.grid_blocks;
+    sum.warp_instructions += launch.warp_instructions;
+    if sum.instructions.is_empty() {
+        sum.instructions = launch.instructions;
+    } else {
+        let both = sum.instructions.iter_mut().zip(&launch.instructions);
+        both.for_each(|(sum, one)| sum.count.add(&one.count));
+    }
 }
 
 /// Which way a copy went.
@@ -116,9 +169,6 @@ pub struct Report {
     pub memory_peak: u64,
 }
 
-/// More kernels and shapes than this are counted together with the last.
-const MOST_KERNELS: usize = 10_000;
-
 impl Report {
     pub(super) fn new(device: &'static Device, memory: &Memory) -> Self {
         Self { device: device.name, memory_limit: memory.limit(), ..Self::default() }
@@ -152,37 +202,27 @@ impl Report {
         copies.bytes += bytes;
     }
 
-    pub(super) fn launched(&mut self, launch: &Launch<'_>, time: u64, counted: Counted) {
+    pub(super) fn launched(&mut self, launch: &Launch<'_>, time: u64, counted: LaunchCounters) {
+        let shape = (launch.grid, launch.block, launch.dynamic_shared);
         let same = |one: &KernelReport| {
-            one.name == launch.kernel
-                && (one.grid, one.block, one.dynamic_shared)
-                    == (launch.grid, launch.block, launch.dynamic_shared)
+            one.name == launch.kernel && (one.grid, one.block, one.dynamic_shared) == shape
         };
-        let at = match self.kernels.iter().position(same) {
-            Some(at) => at,
-            None if self.kernels.len() >= MOST_KERNELS => self.kernels.len() - 1,
-            None => {
-                self.kernels.push(KernelReport {
-                    name: launch.kernel.to_owned(),
-                    grid: launch.grid,
-                    block: launch.block,
-                    dynamic_shared: launch.dynamic_shared,
-                    launches: 0,
-                    estimated_ns: 0,
-                    thread_instructions: 0,
-                    warp_instructions: 0,
-                    global_bytes: 0,
-                    lines: counted.lines,
-                });
-                self.kernels.len() - 1
-            }
-        };
+        let at = self.kernels.iter().position(same).unwrap_or_else(|| {
+            self.kernels.push(KernelReport {
+                name: launch.kernel.to_owned(),
+                grid: launch.grid,
+                block: launch.block,
+                dynamic_shared: launch.dynamic_shared,
+                launches: 0,
+                estimated_ns: 0,
+                counters: LaunchCounters::default(),
+            });
+            self.kernels.len() - 1
+        });
         let kernel = &mut self.kernels[at];
         kernel.launches += 1;
         kernel.estimated_ns += time;
-        kernel.thread_instructions += counted.thread_instructions;
-        kernel.warp_instructions += counted.warp_instructions;
-        kernel.global_bytes += counted.global_bytes;
+        add(&mut kernel.counters, counted);
     }
 
     pub(super) fn stopped(&mut self, launch: &Launch<'_>, stopped: Stopped) {
