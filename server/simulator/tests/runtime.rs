@@ -3,18 +3,19 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+#[path = "bench.rs"]
+mod bench;
+
+use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use stitch_simulator::device::Device;
+use bench::{Bench, programs};
 use stitch_simulator::memory::Memory;
 use stitch_simulator::runtime::engine::{Engine, Linked};
-use stitch_simulator::runtime::report::{Ending, Report};
-use stitch_simulator::runtime::{Config, serve, stub};
+use stitch_simulator::runtime::report::Ending;
+use stitch_simulator::runtime::serve;
 
 /// These programs have no device code.
 struct NoDeviceCode;
@@ -25,80 +26,13 @@ impl Engine for NoDeviceCode {
     }
 }
 
-struct Bench {
-    folder: tempfile::TempDir,
-}
-
-/// What a program printed, and what the simulator says of it.
-struct Outcome {
-    out: String,
-    err: String,
-    report: Report,
-}
-
-fn programs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
-}
-
-impl Bench {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
-    }
-
-    /// Shared by all tests: it is built once.
-    fn cache() -> PathBuf {
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join("stub")
-    }
-
-    /// Builds a program against one version of the stub.
-    fn build(&self, name: &str, version: u32) -> PathBuf {
-        let library = stub::build(&Self::cache(), "cc").unwrap().join(format!("libcudart.so.{version}"));
-        let program = self.folder.path().join(format!("{name}-{version}"));
-        let built = Command::new("cc")
-            .args(["-O1", "-pthread", "-Wall", "-Werror"])
-            .arg(programs().join(format!("{name}.c")))
-            .arg("-Wl,--no-as-needed")
-            .arg(library)
-            .arg("-o")
-            .arg(&program)
-            .output()
-            .unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        program
-    }
-
-    fn config(&self, command: Vec<OsString>) -> Config {
-        let output = |name: &str| Stdio::from(File::create(self.folder.path().join(name)).unwrap());
-        Config {
-            command,
-            folder: None,
-            environment: Vec::new(),
-            device: Device::named("h200").unwrap(),
-            engine: Box::new(NoDeviceCode),
-            cache: Self::cache(),
-            compiler: "cc".to_owned(),
-            time_limit: Some(Duration::from_secs(60)),
-            stdin: Stdio::null(),
-            stdout: output("out"),
-            stderr: output("err"),
-        }
-    }
-
-    fn serve(&self, config: Config, cancel: &AtomicBool) -> Outcome {
-        let report = serve(config, cancel).unwrap();
-        let read = |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap();
-        Outcome { out: read("out"), err: read("err"), report }
-    }
-
-    fn run(&self, name: &str, version: u32) -> Outcome {
-        let program = self.build(name, version).into_os_string();
-        self.serve(self.config(vec![program]), &AtomicBool::new(false))
-    }
+fn bench() -> Bench {
+    Bench::new(|| Box::new(NoDeviceCode))
 }
 
 /// Runs a program against both versions, and compares with what it must print.
 fn prints_what_it_should(name: &str) {
-    let bench = Bench::new();
+    let bench = bench();
     for version in [12, 13] {
         let outcome = bench.run(name, version);
         assert_eq!(outcome.report.ending, Ending::Exited(0), "{} {}", outcome.out, outcome.err);
@@ -130,7 +64,7 @@ fn many_threads() {
 
 #[test]
 fn copies_are_counted() {
-    let report = Bench::new().run("streams", 13).report;
+    let report = bench().run("streams", 13).report;
     assert_eq!((report.host_to_device.count, report.host_to_device.bytes), (2, 64 + 6));
     assert_eq!((report.device_to_host.count, report.device_to_host.bytes), (2, 128));
     assert!(report.memory_peak >= 1 << 20, "{}", report.memory_peak);
@@ -138,7 +72,7 @@ fn copies_are_counted() {
 
 #[test]
 fn a_child_has_the_device_only_if_its_parent_has_not() {
-    let bench = Bench::new();
+    let bench = bench();
     let outcome = bench.run("forks", 12);
     assert_eq!(outcome.report.ending, Ending::Exited(3), "{}", outcome.err);
     assert_eq!(outcome.report.processes, 2);
@@ -148,7 +82,7 @@ fn a_child_has_the_device_only_if_its_parent_has_not() {
 
 #[test]
 fn a_second_process_is_refused_while_the_first_is_there() {
-    let outcome = Bench::new().run("second", 13);
+    let outcome = bench().run("second", 13);
     assert_eq!(outcome.out, "first: 0\nsecond: 999\nfirst again: 0\n", "{}", outcome.err);
     assert!(outcome.err.contains("serves one process at a time"), "{}", outcome.err);
     assert!(
@@ -160,7 +94,7 @@ fn a_second_process_is_refused_while_the_first_is_there() {
 
 #[test]
 fn a_missing_function_is_named() {
-    let outcome = Bench::new().run("missing", 13);
+    let outcome = bench().run("missing", 13);
     assert!(outcome.err.contains("STITCHCUDA: the simulator has no cudaMallocArray"), "{}", outcome.err);
     assert!(outcome.report.lacks());
     assert_eq!(outcome.report.missing.iter().collect::<Vec<_>>(), ["cudaMallocArray"]);
@@ -168,7 +102,7 @@ fn a_missing_function_is_named() {
 
 #[test]
 fn a_program_that_never_calls_is_told_why() {
-    let outcome = Bench::new().run("nothing", 12);
+    let outcome = bench().run("nothing", 12);
     assert_eq!(outcome.report.processes, 0);
     assert!(
         outcome.report.notes.iter().any(|note| note.contains("-cudart shared")),
@@ -179,7 +113,7 @@ fn a_program_that_never_calls_is_told_why() {
 
 #[test]
 fn nothing_is_left_of_a_program_that_never_ends() {
-    let bench = Bench::new();
+    let bench = bench();
     let program = bench.build("forever", 13).into_os_string();
     let mut config = bench.config(vec![program]);
     config.time_limit = Some(Duration::from_millis(700));
@@ -199,7 +133,7 @@ fn nothing_is_left_of_a_program_that_never_ends() {
 
 #[test]
 fn a_run_ends_when_the_caller_gives_up() {
-    let bench = Bench::new();
+    let bench = bench();
     let program = bench.build("forever", 13).into_os_string();
     let cancel = AtomicBool::new(false);
     let outcome = std::thread::scope(|scope| {
@@ -214,14 +148,14 @@ fn a_run_ends_when_the_caller_gives_up() {
 
 #[test]
 fn the_host_may_not_touch_device_memory() {
-    let outcome = Bench::new().run("touch", 13);
+    let outcome = bench().run("touch", 13);
     assert_eq!(outcome.report.ending, Ending::Signalled(11));
     assert_eq!(outcome.out, "before\n");
 }
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let bench = Bench::new();
+    let bench = bench();
     let error = serve(bench.config(vec!["/no/such/program".into()]), &AtomicBool::new(false)).unwrap_err();
     assert!(error.to_string().starts_with("can't start /no/such/program"), "{error}");
     let error = serve(bench.config(Vec::new()), &AtomicBool::new(false)).unwrap_err();

@@ -95,11 +95,22 @@ pub fn build(cache: &Path, compiler: &str) -> Result<PathBuf, StubError> {
             fs::write(sources.join(name), text).map_err(write(&sources))?;
         }
         compile(&sources, &library, version, full, compiler)?;
+        // Where `-lcudart` is looked for, so that programs can be linked with it.
+        let link = link_folder(&library, version);
+        fs::create_dir_all(&link).map_err(write(&link))?;
+        let target = format!("../libcudart.so.{version}");
+        std::os::unix::fs::symlink(target, link.join("libcudart.so")).map_err(write(&link))?;
     }
     match fs::rename(&library, &folder) {
         Err(error) if !folder.is_dir() => Err(write(&folder)(error)),
         _ => Ok(folder),
     }
+}
+
+/// The folder to link a program with (`-L`), for one version of the runtime; `folder` is what [`build`] returned.
+#[must_use]
+pub fn link_folder(folder: &Path, version: u32) -> PathBuf {
+    folder.join(format!("link-{version}"))
 }
 
 fn fingerprint(compiler: &str) -> u64 {
