@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::context::Context;
 use super::errors::Code;
 use super::protocol::{Answer, Call};
-use super::streams::{Capture, LEGACY, NON_BLOCKING, RELAXED, resolve};
+use super::streams::{Capture, LEGACY, NON_BLOCKING, RELAXED};
 use super::work::Work;
 
 /// `cudaStreamCaptureStatus`.
@@ -29,7 +29,7 @@ impl Context {
     /// Adds work to the graph that the stream is captured into, if it is. Returns its node.
     pub(super) fn capture_work(&mut self, stream: u64, work: &Work) -> Result<Option<u64>, Code> {
         let Some(id) = self.check_capture(stream)? else {
-            if resolve(stream) == LEGACY {
+            if self.resolve(stream) == LEGACY {
                 self.check_legacy()?;
             }
             return Ok(None);
@@ -59,7 +59,7 @@ impl Context {
         if self.streams.captures.get(&capture).is_none_or(|one| one.invalid) {
             return Err(Code::CAPTURED_EVENT);
         }
-        if resolve(stream) == LEGACY {
+        if self.resolve(stream) == LEGACY {
             self.streams.invalidate(&HashSet::from([capture]));
             return Err(Code::CAPTURE_IMPLICIT);
         }
@@ -90,7 +90,7 @@ impl Context {
 }
 
 pub(super) fn begin(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let (origin, mode) = (resolve(call.argument(0)), call.small(1));
+    let (origin, mode) = (context.resolve(call.argument(0)), call.small(1));
     if mode > RELAXED {
         return Err(Code::INVALID_VALUE);
     }
@@ -107,7 +107,7 @@ pub(super) fn begin(context: &mut Context, call: &Call) -> Result<Answer, Code> 
 }
 
 pub(super) fn end(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let stream = resolve(call.argument(0));
+    let stream = context.resolve(call.argument(0));
     let Some((id, tips)) = context.stream(stream)?.capture.clone() else { return Err(Code::INVALID_VALUE) };
     let Some(capture) = context.streams.captures.get(&id).cloned() else {
         return Err(Code::CAPTURE_INVALIDATED);
@@ -135,7 +135,7 @@ pub(super) fn end(context: &mut Context, call: &Call) -> Result<Answer, Code> {
 }
 
 pub(super) fn state(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let stream = resolve(call.argument(0));
+    let stream = context.resolve(call.argument(0));
     let Some((id, tips)) = context.stream(stream)?.capture.clone() else {
         // Asking the legacy stream while a blocking one is captured is forbidden as using it is.
         if stream == LEGACY {

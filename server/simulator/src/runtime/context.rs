@@ -47,6 +47,8 @@ pub(super) struct Context {
     pub ownership: Ownership,
     pub pools: Pools,
     pub streams: Streams,
+    /// In the call that is being answered, 0 means the per-thread default stream.
+    pub per_thread: bool,
     pub events: HashMap<u64, Event>,
     pub graphs: Graphs,
     pub limits: Limits,
@@ -74,6 +76,7 @@ impl Context {
             modules: Modules::default(),
             ownership: Ownership::default(),
             streams: Streams::default(),
+            per_thread: false,
             events: HashMap::new(),
             graphs: Graphs::default(),
             flags: 0,
@@ -102,6 +105,7 @@ impl Context {
 
     /// Answers a call. The flag is set where the stub has to write out what kernels printed.
     pub(super) fn answer(&mut self, call: &Call) -> (Result<Answer, Code>, Vec<u8>) {
+        self.per_thread = call.per_thread;
         let result = self.gate(call.operation).and_then(|()| calls::answer(self, call));
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let flush = synchronises(call) || printed.len() > PRINT_BUFFER;

@@ -91,7 +91,7 @@ fn rows_of(call: &Call) -> Rows {
 pub(super) fn copy(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let work = copy_work(context, call, 0)?;
     let (stream, asynchronous) = (call.argument(10), call.argument(11) != 0);
-    if !asynchronous {
+    if !asynchronous && !call.per_thread {
         context.check_legacy()?;
     }
     context.submit(stream, Work::Copy(Box::new(work)))
@@ -164,7 +164,7 @@ pub(super) fn perform_copy(context: &mut Context, work: &CopyWork) -> Result<Vec
 pub(super) fn fill(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let work = fill_work(context, call, 0)?;
     let (stream, asynchronous) = (call.argument(8), call.argument(9) != 0);
-    if !asynchronous {
+    if !asynchronous && !call.per_thread {
         context.check_legacy()?;
     }
     context.submit(stream, Work::Fill(Box::new(work)))

@@ -54,9 +54,14 @@ operations! {
     LimitGet "LIMIT_GET", LimitSet "LIMIT_SET", Profiler "PROFILER",
 }
 
+/// Set in the number of a call where 0 means the per-thread default stream, not the legacy one.
+const PER_THREAD: u32 = 1 << 31;
+
 /// A call.
 #[derive(Debug, Clone)]
 pub struct Call {
+    /// By 0 the caller means the per-thread default stream (`--default-stream per-thread`).
+    pub per_thread: bool,
     /// What is asked for.
     pub operation: Operation,
     /// Its numbers.
@@ -98,7 +103,7 @@ impl Call {
         let [a, b, c, d, e, f, g, h, size @ ..] = head;
         let (number, count) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
         let size = u64::from_le_bytes(size);
-        let known = OPERATIONS.get((number as usize).wrapping_sub(1));
+        let known = OPERATIONS.get(((number & !PER_THREAD) as usize).wrapping_sub(1));
         let Some(&(operation, _)) = known.filter(|_| count <= 64 && size <= MAX_BLOB) else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -112,7 +117,7 @@ impl Call {
         if blob.len() as u64 != size {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(Some(Self { operation, arguments: words(&numbers), blob }))
+        Ok(Some(Self { per_thread: number & PER_THREAD != 0, operation, arguments: words(&numbers), blob }))
     }
 }
 
@@ -261,6 +266,7 @@ impl Answer {
 #[must_use]
 pub fn header() -> String {
     let mut text = String::from("/* Written from protocol.rs and errors.txt. */\n#include <stdint.h>\n");
+    let _ = writeln!(text, "#define PER_THREAD_FLAG {PER_THREAD}u");
     for (index, (_, name)) in OPERATIONS.iter().enumerate() {
         let _ = writeln!(text, "#define OP_{name} {}", index + 1);
     }

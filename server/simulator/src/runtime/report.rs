@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::engine::{Launch, Stopped};
+use super::engine::{Launch, StopKind, Stopped};
 use crate::counters::{Count, LaunchCounters};
 use crate::device::Device;
 use crate::memory::{Memory, OutOfMemory};
@@ -174,10 +174,11 @@ impl Report {
         Self { device: device.name, memory_limit: memory.limit(), ..Self::default() }
     }
 
-    /// Whether something was missing: the run is worth nothing then.
+    /// Whether a function of the runtime or an instruction was missing: the run is worth nothing then.
     #[must_use]
     pub fn lacks(&self) -> bool {
-        !self.missing.is_empty()
+        let unsupported = |fault: &FaultReport| fault.stopped.kind == StopKind::Unsupported;
+        !self.missing.is_empty() || self.faults.iter().any(unsupported)
     }
 
     /// Adds a sentence, once.

@@ -75,15 +75,20 @@ impl Streams {
     }
 }
 
-/// The stream that a handle means.
-pub(super) fn resolve(handle: u64) -> u64 {
-    if handle == LEGACY_HANDLE { LEGACY } else { handle }
-}
-
 impl Context {
+    /// The stream that a handle means.
+    pub(super) fn resolve(&self, handle: u64) -> u64 {
+        match handle {
+            LEGACY if self.per_thread => PER_THREAD,
+            LEGACY_HANDLE => LEGACY,
+            other => other,
+        }
+    }
+
     /// The stream of a handle.
     pub(super) fn stream(&mut self, handle: u64) -> Result<&mut Stream, Code> {
-        self.streams.streams.get_mut(&resolve(handle)).ok_or(Code::INVALID_HANDLE)
+        let stream = self.resolve(handle);
+        self.streams.streams.get_mut(&stream).ok_or(Code::INVALID_HANDLE)
     }
 }
 
@@ -99,7 +104,7 @@ pub(super) fn create(context: &mut Context, call: &Call) -> Result<Answer, Code>
 }
 
 pub(super) fn destroy(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let handle = resolve(call.argument(0));
+    let handle = context.resolve(call.argument(0));
     if handle == LEGACY || handle == PER_THREAD {
         return Err(Code::INVALID_HANDLE);
     }
@@ -117,14 +122,14 @@ pub(super) fn synchronize(context: &mut Context, call: &Call) -> Result<Answer, 
         context.streams.invalidate(&HashSet::from([capture]));
         return Err(Code::CAPTURE_UNSUPPORTED);
     }
-    if resolve(call.argument(0)) == LEGACY {
+    if context.resolve(call.argument(0)) == LEGACY {
         context.check_legacy()?;
     }
     Ok(Answer::done())
 }
 
 pub(super) fn get(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let handle = resolve(call.argument(0));
+    let handle = context.resolve(call.argument(0));
     let stream = context.stream(handle)?;
     let value = match call.argument(1) {
         0 => u64::from(stream.flags),

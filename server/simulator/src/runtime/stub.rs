@@ -4,7 +4,7 @@
 //! `libcudart.so.13`); a program whose library has no such version does not start. The sources are in this binary, and are
 //! compiled once into a cache folder, by the host compiler that nvcc needs anyway.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,7 +21,7 @@ const VERSIONS: [(u32, u32); 2] = [(12, 12090), (13, 13000)];
 /// libcudart 12.9 and 13.5.
 const NAMES: &str = include_str!("../stub/names.txt");
 
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 12] = [
     ("stub.c", include_str!("../stub/stub.c")),
     ("stub.h", include_str!("../stub/stub.h")),
     ("connect.c", include_str!("../stub/connect.c")),
@@ -33,6 +33,7 @@ const SOURCES: [(&str, &str); 11] = [
     ("streams.c", include_str!("../stub/streams.c")),
     ("device.c", include_str!("../stub/device.c")),
     ("graphs.c", include_str!("../stub/graphs.c")),
+    ("executables.c", include_str!("../stub/executables.c")),
 ];
 
 /// The stub could not be built.
@@ -184,18 +185,20 @@ fn exported(version: u32) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// What the sources do not define: variants for the per-thread default stream are the same functions, since every call is
-/// complete when it returns; everything else says that it is missing.
+/// What the sources do not define: variants for the per-thread default stream say so and call the function; everything else
+/// says that it is missing.
 fn rest(version: u32) -> String {
     let defined = defined(version);
     let mut text = String::from("/* Written from names.txt. */\n");
-    for name in exported(version).filter(|&name| !defined.contains(name)) {
+    for name in exported(version).filter(|&name| !defined.contains_key(name)) {
         let base = name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds"));
-        match base.filter(|&base| defined.contains(base)) {
-            Some(base) => {
+        match base.and_then(|base| Some((base, defined.get(base)?))) {
+            Some((base, parameters)) => {
                 let _ = writeln!(
                     text,
-                    "extern __typeof__({base}) {name} __attribute__((alias(\"{base}\"))) API;"
+                    "API status {name}({parameters})\n{{\n    per_thread++;\n    status error = {base}({});\n    per_thread--;\n    \
+                     return error;\n}}",
+                    names(parameters).join(", ")
                 );
             }
             None => {
@@ -206,12 +209,18 @@ fn rest(version: u32) -> String {
     text
 }
 
-/// The functions that the sources define for a version: those that follow `API`.
-fn defined(version: u32) -> HashSet<&'static str> {
-    let mut found = HashSet::new();
+/// The names in a list of C parameters: the last word of each.
+fn names(parameters: &str) -> Vec<&str> {
+    parameters.split(',').filter_map(|parameter| parameter.rsplit([' ', '*']).next()).collect()
+}
+
+/// The functions that the sources define for a version, with their parameters: those that follow `API`.
+fn defined(version: u32) -> HashMap<&'static str, &'static str> {
+    let mut found = HashMap::new();
     for (_, source) in SOURCES.iter().filter(|(name, _)| name.ends_with(".c")) {
         let mut taken = true;
-        for line in source.lines() {
+        let mut offset = 0;
+        for line in source.split_inclusive('\n') {
             match line.trim() {
                 "#if CUDART >= 13" => taken = version >= 13,
                 "#if CUDART < 13" => taken = version < 13,
@@ -219,10 +228,14 @@ fn defined(version: u32) -> HashSet<&'static str> {
                 "#endif" => taken = true,
                 _ => {}
             }
-            let name = line.strip_prefix("API ").and_then(|rest| rest.split('(').next());
-            if let Some(name) = name.and_then(|head| head.rsplit([' ', '*']).next()).filter(|_| taken) {
-                found.insert(name);
+            let rest = source[offset..].strip_prefix("API ").filter(|_| taken);
+            if let Some((head, tail)) = rest.and_then(|rest| rest.split_once('('))
+                && let Some(name) = head.rsplit([' ', '*']).next()
+                && let Some((parameters, _)) = tail.split_once(')')
+            {
+                found.insert(name, parameters);
             }
+            offset += line.len();
         }
     }
     found
@@ -235,7 +248,7 @@ pub fn coverage(version: u32) -> (Vec<&'static str>, Vec<&'static str>) {
     let base = |name: &'static str| {
         name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name)
     };
-    exported(version).partition(|name| defined.contains(name) || defined.contains(base(name)))
+    exported(version).partition(|name| defined.contains_key(name) || defined.contains_key(base(name)))
 }
 
 #[cfg(test)]
@@ -264,9 +277,9 @@ mod tests {
     #[test]
     fn every_defined_function_is_one_of_the_runtime() {
         for (version, _) in VERSIONS {
-            let exported: HashSet<&str> = exported(version).collect();
+            let exported: Vec<&str> = exported(version).collect();
             let unknown: Vec<&str> =
-                defined(version).into_iter().filter(|name| !exported.contains(name)).collect();
+                defined(version).into_keys().filter(|name| !exported.contains(name)).collect();
             assert!(unknown.is_empty(), "{version}: {unknown:?}");
             let (has, lacks) = coverage(version);
             assert!(has.len() > 2 * lacks.len() / 3, "{} {}", has.len(), lacks.len());

@@ -20,6 +20,7 @@ uint64_t region_base, region_length;
 
 static _Thread_local status last_error;
 static _Thread_local int inside_callback;
+static _Thread_local int per_thread; /* this call means the thread's own stream by 0 */
 static volatile status sticky; /* an error that stays until the end */
 
 status failed(status error)
@@ -318,6 +319,8 @@ status exchange(struct reply *reply, unsigned operation, const uint64_t *argumen
                 size_t size, int keep)
 {
     struct call_head call = {.operation = operation, .arguments = count, .blob = size};
+    if (per_thread)
+        call.operation |= PER_THREAD_FLAG;
     uint64_t more = 0;
     memset(reply, 0, sizeof *reply);
     if (send_all(&call, sizeof call) || send_all(arguments, count * sizeof *arguments) || send_all(blob, size))

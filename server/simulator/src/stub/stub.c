@@ -1,4 +1,4 @@
-/* All of the stub is one unit, so that nothing but the API leaves it and one function can be the alias of another. */
+/* All of the stub is one unit, so that nothing but the API leaves it. */
 #define _GNU_SOURCE
 #include "stub.h"
 
@@ -11,4 +11,5 @@
 #include "streams.c"
 #include "device.c"
 #include "graphs.c"
-#include "rest.h" /* generated: aliases for the per-thread default stream, and refusals of what is missing */
+#include "executables.c"
+#include "rest.h" /* generated: variants for the per-thread default stream, and refusals of what is missing */

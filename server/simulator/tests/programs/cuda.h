@@ -35,6 +35,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t, void (*)(void *), void *);
 cudaError_t cudaStreamAddCallback(cudaStream_t, void (*)(cudaStream_t, cudaError_t, void *), void *, unsigned);
 cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t);
 cudaError_t cudaStreamBeginCapture(cudaStream_t, int), cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
+cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t, int), cudaStreamEndCapture_ptsz(cudaStream_t, cudaGraph_t *);
+cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t, void (*)(void *), void *);
 cudaError_t cudaStreamIsCapturing(cudaStream_t, int *);
 cudaError_t cudaGraphCreate(cudaGraph_t *, unsigned), cudaGraphDestroy(cudaGraph_t);
 cudaError_t cudaGraphGetNodes(cudaGraph_t, cudaGraphNode_t *, size_t *);

@@ -106,6 +106,14 @@ int main(void)
     SHOW(cudaMemcpy(host, back, 4, HostToHost));
     SHOW(cudaStreamEndCapture(one, &graph));
 
+    /* As programs call that are built for per-thread default streams: 0 is one that can be captured. */
+    SHOW(cudaStreamBeginCapture_ptsz(0, 0));
+    SHOW(cudaLaunchHostFunc_ptsz(0, host_function, &add));
+    SHOW(cudaStreamEndCapture_ptsz(0, &graph));
+    count = 8;
+    SHOW(cudaGraphGetNodes(graph, nodes, &count));
+    printf("nodes: %zu\n", count);
+
     SHOW(cudaEventDestroy(start));
     SHOW(cudaEventDestroy(start));
     SHOW(cudaStreamDestroy(one));
