@@ -33,6 +33,9 @@ pub use op::{CONSTANT, Class, HIDDEN, Handler, NONE, Op, ROW, SLOTS};
 pub use place::SourcePlace;
 pub use supported::{Support, supported};
 
+/// The special registers that the simulator has.
+pub use crate::machine::special::NAMES as SPECIAL_REGISTERS;
+
 use crate::machine::warp::Row;
 
 /// Modules linked together. Immutable.

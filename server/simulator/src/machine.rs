@@ -4,6 +4,9 @@
 //! same every time. A [handler](crate::code::Handler) does one op for the lanes of a mask; what an op means for one lane is
 //! said once, as a closure, in [`alu`].
 
+// A fault is made once a launch.
+#![allow(clippy::result_large_err)]
+
 pub(crate) mod access;
 pub(crate) mod alu;
 pub(crate) mod atomic;
@@ -156,7 +159,7 @@ fn check(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
     if kernel.required_block.is_some_and(|block| block != launch.block) {
         return Err(format!("the kernel must be launched with blocks of {:?}", kernel.required_block));
     }
-    if (0..3).any(|axis| launch.grid[axis] % launch.cluster[axis] != 0) {
+    if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(launch.cluster[axis])) {
         return Err(format!("the grid {:?} is no multiple of the cluster {:?}", launch.grid, launch.cluster));
     }
     let needed = kernel.parameters.last().map_or(0, |last| (last.offset + last.size) as usize);

@@ -83,8 +83,8 @@ impl Draft {
 #[derive(Debug, Clone)]
 pub(super) enum Name {
     Register(Reg),
-    /// A vector register: its elements.
-    Registers(Vec<Reg>),
+    /// A vector register, `.reg .v4`: nvcc writes none, and no instruction here takes one.
+    VectorRegister,
     /// Bytes from the start of the frame's local memory: `.local`, parameters of device functions, arguments of calls. Its
     /// size and alignment too.
     Frame {
@@ -272,7 +272,7 @@ impl Unit<'_> {
         };
         let rows = &mut self.rows;
         *self.constants.entry((bits, class)).or_insert_with(|| {
-            let slot = rows.len() as u32 * ROW | CONSTANT;
+            let slot = (rows.len() as u32 * ROW) | CONSTANT;
             let words = class.rows() as usize;
             // Lanes lie side by side, each of `words` words.
             let word = |at: usize| (bits >> (at % words * 32)) as u32;
@@ -435,10 +435,9 @@ impl Body<'_, '_> {
 
     fn declare_registers(&mut self, name: &str, count: Option<u32>, ty: Scalar, vector: u32) {
         let one = |body: &mut Self, name: &str| {
-            let meaning = if vector > 1 {
-                Name::Registers((0..vector).map(|_| body.register(class(ty))).collect())
-            } else {
-                Name::Register(body.register(class(ty)))
+            let meaning = match vector {
+                1 => Name::Register(body.register(class(ty))),
+                _ => Name::VectorRegister,
             };
             body.declare(name, meaning);
         };
@@ -560,7 +559,7 @@ impl Body<'_, '_> {
     }
 
     /// The operand at `at`.
-    pub fn operand<'i>(instruction: &'i Instruction, at: usize) -> Result<&'i Operand, String> {
+    pub fn operand(instruction: &Instruction, at: usize) -> Result<&Operand, String> {
         instruction.operands.get(at).ok_or_else(|| format!("operand {} is missing", at + 1))
     }
 }

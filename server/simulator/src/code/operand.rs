@@ -84,7 +84,7 @@ impl Body<'_, '_> {
             Some(Name::Shared(at) | Name::Parameter(at)) => {
                 self.fixed(u128::from((i64::from(at) + offset) as u64), wanted)
             }
-            Some(Name::Registers(_) | Name::Label(_) | Name::Labels(_) | Name::Prototype) => {
+            Some(Name::VectorRegister | Name::Label(_) | Name::Labels(_) | Name::Prototype) => {
                 Err(format!("{name} can't be read here"))
             }
             None => self.read_symbol(name, offset, wanted),
@@ -224,17 +224,6 @@ impl Body<'_, '_> {
                     None => Err(format!("{name} is neither a register nor a variable that a module defines")),
                 }
             }
-        }
-    }
-
-    /// The type of a register or literal operand's own width, for instructions that take both.
-    pub fn own_class(&self, operand: &Operand) -> Option<Class> {
-        match operand {
-            Operand::Name(name) => match self.name(name) {
-                Some(Name::Register(reg)) => Some(self.registers[*reg as usize]),
-                _ => None,
-            },
-            _ => None,
         }
     }
 }

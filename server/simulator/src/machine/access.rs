@@ -68,6 +68,9 @@ pub(crate) const SHORT_ADDRESS: u32 = 8;
 /// In [`Op::aux`]: the immediate is relative to the frame's local memory.
 pub(crate) const FRAME_RELATIVE: u32 = 16;
 
+/// In [`Op::aux`]: another thread may have written what is read (see [`POLL`](crate::machine::warp::POLL)).
+pub(crate) const POLLS: u32 = 32;
+
 /// Computes the addresses of an access of `size` bytes a lane.
 ///
 /// # Safety
@@ -167,7 +170,7 @@ impl Space for SharedSpace {
 
     #[inline(always)]
     fn whole(x: &mut Exec<'_>, a: &Addresses) -> Option<u64> {
-        (a.end <= u64::from(x.block.bytes)).then(|| x.block.memory.as_mut_ptr() as u64)
+        if a.end <= u64::from(x.block.bytes) { Some(x.block.memory.as_mut_ptr() as u64) } else { None }
     }
 
     #[inline(always)]
@@ -215,7 +218,7 @@ impl Space for Parameters {
 
     #[inline(always)]
     fn whole(x: &mut Exec<'_>, a: &Addresses) -> Option<u64> {
-        (a.end <= x.grid.parameters.len() as u64).then(|| x.grid.parameters.as_ptr() as u64)
+        if a.end <= x.grid.parameters.len() as u64 { Some(x.grid.parameters.as_ptr() as u64) } else { None }
     }
 
     fn pointer(x: &mut Exec<'_>, address: u64, size: u64) -> Result<*mut u8, Bad> {
@@ -376,7 +379,7 @@ impl Exec<'_> {
     ) -> crate::machine::Next {
         for lane in lanes(mask) {
             let address = a.by_lane[lane];
-            if address % size != 0 {
+            if !address.is_multiple_of(size) {
                 let message = format!(
                     "{what} of {size} bytes at {} address {address:#x}, which is not a multiple of {size}",
                     S::NAME

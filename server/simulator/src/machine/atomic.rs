@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use crate::code::{Handler, NONE, Op, handler};
 use crate::counters::Direction;
-use crate::machine::access::{ELEMENTS, Pod, Space, addresses};
+use crate::machine::access::{Pod, Space, addresses};
 use crate::machine::lanes::{Lane, lanes};
 use crate::machine::{Exec, Next};
 use crate::math::half::{self, Bf16, F16, both};
@@ -73,7 +73,7 @@ pub(crate) fn atomic_handler<S: Space, U: Update>() -> Handler {
 #[inline(always)]
 unsafe fn run_atomic<S: Space, U: Update>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     let size = size_of::<U::Word>() as u64;
-    debug_assert_eq!(op.aux & ELEMENTS, 1);
+    x.warp.polls += u64::from(op.slots[0] != NONE);
     let r = x.registers;
     // SAFETY: lowering makes atomics of this form; pointers are checked before they are used.
     unsafe {

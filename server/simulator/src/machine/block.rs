@@ -139,12 +139,12 @@ impl Unit {
             let (mut done, mut ran) = (true, false);
             for at in 0..self.blocks.len() {
                 for warp in 0..self.blocks[at].warps.len() {
-                    let before = self.blocks[at].warps[warp].ran;
+                    let before = self.blocks[at].warps[warp].spent();
                     match self.slice(grid, worker, at, warp)? {
                         Slice::Done => {}
                         _ => done = false,
                     }
-                    let used = self.blocks[at].warps[warp].ran - before;
+                    let used = self.blocks[at].warps[warp].spent() - before;
                     ran |= used > 0;
                     budget = budget.saturating_sub(used);
                 }

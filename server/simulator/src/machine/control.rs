@@ -183,9 +183,11 @@ unsafe fn run_ret(x: &mut Exec<'_>, _op: &Op, mask: u32) -> Next {
     }
     frame.lanes &= !mask;
     let (local, parent, pc) = (frame.local, frame.parent, frame.return_pc);
-    let (call, function) = (frame.call, frame.function);
+    let call = frame.call;
+    if frame.lanes == 0 {
+        x.warp.free.push(x.group.frame);
+    }
     let caller = x.warp.frames[parent as usize].local;
-    let _ = function;
     for &(from, to, rows) in &code.calls[call as usize].returns {
         copy_rows(&mut x.warp.local, local + from, caller + to, rows, mask);
     }
@@ -209,9 +211,7 @@ unsafe fn run_exit(x: &mut Exec<'_>, _op: &Op, mask: u32) -> Next {
 
 fn leave_kernel(x: &mut Exec<'_>, mask: u32) -> Next {
     x.warp.live &= !mask;
-    for frame in &mut x.warp.frames {
-        frame.lanes &= !mask;
-    }
+    // Frames that only these lanes were in are not free again before the warp restarts: kernels seldom exit in a function.
     x.block.threads_left(x.warp.index, mask);
     // Lanes that waited for these wait no longer.
     crate::machine::sync::release(x.warp);
@@ -239,10 +239,11 @@ pub(crate) fn pause() -> Handler {
 
 #[inline(always)]
 unsafe fn run_pause(x: &mut Exec<'_>, _op: &Op, _mask: u32) -> Next {
-    if x.warp.groups.is_empty() {
-        return Next::Advance;
-    }
+    x.warp.polls += 1;
     x.group.pc += 1;
+    if x.warp.groups.is_empty() {
+        return Next::Jump;
+    }
     x.group.wait = Wait::Nothing;
     x.group.yielded = true;
     x.leave();

@@ -101,7 +101,7 @@ impl Exec<'_> {
 
     /// Runs the warp for about `budget` instructions.
     pub(crate) fn slice(&mut self, budget: u64) -> Slice {
-        let end = self.warp.ran + budget;
+        let end = self.warp.spent() + budget;
         loop {
             if self.warp.live == 0 {
                 return Slice::Done;
@@ -143,7 +143,7 @@ impl Exec<'_> {
                     return None;
                 }
                 Next::Jump => {
-                    if self.warp.ran >= end {
+                    if self.warp.spent() >= end {
                         self.leave();
                         return Some(Slice::Used);
                     }
@@ -152,7 +152,9 @@ impl Exec<'_> {
                         return None;
                     }
                 }
-                Next::Switch => return (self.warp.ran >= end && self.warp.live != 0).then_some(Slice::Used),
+                Next::Switch => {
+                    return (self.warp.spent() >= end && self.warp.live != 0).then_some(Slice::Used);
+                }
                 Next::Fault => return Some(Slice::Fault),
             }
         }

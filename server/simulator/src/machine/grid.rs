@@ -13,7 +13,7 @@ use crate::machine::{Host, Options};
 use crate::memory::Memory;
 
 /// Instructions that a cluster runs before a worker that must share itself turns to the next.
-const TURN: u64 = 1 << 20;
+const TURN: u64 = 1 << 18;
 
 /// Clusters that share one worker, where blocks run in order: more start only as others spin.
 const RESIDENT: usize = 132;

@@ -2,6 +2,7 @@
 
 mod faults;
 mod hardware;
+mod lanes;
 mod programs;
 
 use std::sync::Mutex;

@@ -2,7 +2,7 @@
 
 use crate::code::{Handler, Op, handler};
 use crate::counters::Direction;
-use crate::machine::access::{ADDRESS, Addresses, ELEMENTS, Global, Pod, Space, addresses};
+use crate::machine::access::{ADDRESS, Addresses, ELEMENTS, Global, POLLS, Pod, Space, addresses};
 use crate::machine::lanes::{FULL, lanes};
 use crate::machine::{Exec, Next};
 
@@ -15,6 +15,7 @@ pub(crate) fn load<S: Space, M: Pod>() -> Handler {
 unsafe fn run_load<S: Space, M: Pod>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     let elements = (op.aux & ELEMENTS) as usize;
     let size = (size_of::<M>() * elements) as u64;
+    x.warp.polls += u64::from(op.aux & POLLS != 0);
     // SAFETY: lowering makes accesses of this form; pointers are checked before they are used.
     unsafe {
         let a = addresses(x, op, mask, size);

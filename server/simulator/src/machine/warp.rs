@@ -13,6 +13,10 @@ use crate::machine::sync::Exchange;
 /// Backward branches after which a group lets the others of its warp run.
 pub(crate) const PATIENCE: u32 = 1000;
 
+/// Instructions that a look at another thread's memory (a volatile load, an atomic's result) counts for in time slices, so
+/// that threads that spin soon make room for the one that they wait for.
+pub(crate) const POLL: u64 = 256;
+
 /// A row of registers, or of local memory: 32 words, one a lane.
 #[derive(Clone, Copy)]
 #[repr(C, align(128))]
@@ -56,7 +60,7 @@ pub(crate) struct Group {
 pub(crate) struct Frame {
     /// Rows of registers.
     pub rows: Vec<Row>,
-    /// Masks of predicates; mask 0 is all ones.
+    /// Masks of predicates; mask 0 is all ones, mask 1 all zeros.
     pub predicates: Vec<u32>,
     /// Function, an index into [`Code::functions`].
     pub function: u32,
@@ -80,8 +84,10 @@ pub(crate) struct Warp {
     pub index: u32,
     /// Groups; their order means nothing.
     pub groups: Vec<Group>,
-    /// Frames; those without lanes are free.
+    /// Frames, those that are free too.
     pub frames: Vec<Frame>,
+    /// Frames that no lane is in.
+    pub free: Vec<u32>,
     /// Lanes that have not exited.
     pub live: u32,
     /// Local memory: word `w` of lane `l` is `local[w].0[l]`.
@@ -90,6 +96,8 @@ pub(crate) struct Warp {
     pub exchange: Exchange,
     /// Instructions that it ran; its clock.
     pub ran: u64,
+    /// Times that it looked at what another thread may have written: see [`POLL`].
+    pub polls: u64,
 }
 
 impl Warp {
@@ -99,23 +107,30 @@ impl Warp {
             index,
             groups: Vec::with_capacity(4),
             frames: Vec::new(),
+            free: Vec::new(),
             live: 0,
             local: Vec::new(),
             exchange: Exchange::default(),
             ran: 0,
+            polls: 0,
         };
         warp.restart(lanes, code);
         warp
     }
 
+    /// What it has used of time slices.
+    #[inline(always)]
+    pub fn spent(&self) -> u64 {
+        self.ran + self.polls * POLL
+    }
+
     /// Makes a warp new, keeping its buffers.
     pub fn restart(&mut self, lanes: u32, code: &Code) {
         self.groups.clear();
-        for frame in &mut self.frames {
-            frame.lanes = 0;
-        }
+        self.free.clear();
+        self.free.extend((0..self.frames.len() as u32).rev());
         self.live = if lanes >= 32 { u32::MAX } else { (1 << lanes) - 1 };
-        self.ran = 0;
+        (self.ran, self.polls) = (0, 0);
         self.local.clear();
         let kernel = &code.functions[0];
         self.local.resize(kernel.local_rows as usize, Row([0; 32]));
@@ -134,8 +149,7 @@ impl Warp {
     /// A frame for a function, with no lanes yet.
     pub fn frame(&mut self, code: &Code, function: u32) -> u32 {
         let shape = &code.functions[function as usize];
-        let free = self.frames.iter().position(|f| f.lanes == 0);
-        let at = free.unwrap_or_else(|| {
+        let at = self.free.pop().unwrap_or_else(|| {
             self.frames.push(Frame {
                 rows: Vec::new(),
                 predicates: Vec::new(),
@@ -147,9 +161,9 @@ impl Warp {
                 local: 0,
                 lanes: 0,
             });
-            self.frames.len() - 1
+            self.frames.len() as u32 - 1
         });
-        let frame = &mut self.frames[at];
+        let frame = &mut self.frames[at as usize];
         frame.function = function;
         (frame.parent, frame.return_pc, frame.depth, frame.local) = (0, 0, 0, 0);
         if frame.rows.len() < shape.rows as usize {
@@ -158,13 +172,13 @@ impl Warp {
         if frame.predicates.len() < shape.predicates as usize {
             frame.predicates.resize(shape.predicates as usize, 0);
         }
-        frame.predicates[0] = u32::MAX;
+        (frame.predicates[0], frame.predicates[1]) = (u32::MAX, 0);
         if shape.reads_unset {
             // A register that is read before it is written holds zero, the same in every run.
             frame.rows.fill(Row([0; 32]));
-            frame.predicates[1..].fill(0);
+            frame.predicates[2..].fill(0);
         }
-        at as u32
+        at
     }
 
     /// Joins a group with one that waits for nothing at the same place, or adds it.

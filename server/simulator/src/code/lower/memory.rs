@@ -5,7 +5,7 @@ use crate::code::form::{Form, class, is_signed, size};
 use crate::code::op::{Class, Handler, SLOTS};
 use crate::code::operand::{Address, Base};
 use crate::machine::access::{
-    ADDRESS, Generic, Global, LocalSpace, Parameters, SHARED_WINDOW, SharedSpace, Space,
+    ADDRESS, Generic, Global, LocalSpace, POLLS, Parameters, SHARED_WINDOW, SharedSpace, Space,
 };
 use crate::machine::special;
 use crate::machine::transfer;
@@ -125,7 +125,7 @@ pub(in crate::code) fn load(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &In
     let data = elements(form, Body::operand(i, 0)?)?;
     let data: Vec<Slot> = data.into_iter().map(|d| body.write(d, ty)).collect::<Result<_, _>>()?;
     let draft = access(run, body, &data, &address);
-    body.push(draft);
+    body.push(Draft { aux: draft.aux | if strong { POLLS } else { 0 }, ..draft });
     Ok(())
 }
 

@@ -158,6 +158,7 @@ fn to_integer(form: &mut Form<'_>, to: Scalar, from: Scalar) -> Option<Lanes> {
     }
 }
 
+#[allow(clippy::useless_conversion)] // Of the widest of several types.
 fn from_integer(form: &mut Form<'_>, to: Scalar, from: Scalar) -> Option<Lanes> {
     let m = mode(form);
     if m.saturate || m.ftz || m.relu {
@@ -176,25 +177,25 @@ fn from_integer(form: &mut Form<'_>, to: Scalar, from: Scalar) -> Option<Lanes> 
             from,
             A,
             [S8: i8, S16: i16, S32: i32, S64: i64],
-            op!(with r: Rounding = r; |a: A| -> f32 { convert::s64_to_f32(i64::from(a), r) })
+            op!(with r: Rounding = r; |a: A| -> f32 { convert::s64_to_f32(a.into(), r) })
         ),
         F32 => by_type!(
             from,
             A,
             [U8: u8, U16: u16, U32: u32, U64: u64],
-            op!(with r: Rounding = r; |a: A| -> f32 { convert::u64_to_f32(u64::from(a), r) })
+            op!(with r: Rounding = r; |a: A| -> f32 { convert::u64_to_f32(a.into(), r) })
         ),
         F64 if is_signed(from) => by_type!(
             from,
             A,
             [S8: i8, S16: i16, S64: i64],
-            op!(with r: Rounding = r; |a: A| -> f64 { convert::s64_to_f64(i64::from(a), r) })
+            op!(with r: Rounding = r; |a: A| -> f64 { convert::s64_to_f64(a.into(), r) })
         ),
         F64 => by_type!(
             from,
             A,
             [U8: u8, U16: u16, U64: u64],
-            op!(with r: Rounding = r; |a: A| -> f64 { convert::u64_to_f64(u64::from(a), r) })
+            op!(with r: Rounding = r; |a: A| -> f64 { convert::u64_to_f64(a.into(), r) })
         ),
         F16 => by_type!(
             from,

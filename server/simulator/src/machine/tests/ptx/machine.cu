@@ -66,13 +66,6 @@ __global__ void endless(int *out) {
   }
 }
 
-__device__ __noinline__ int depth(int n) {
-  return n == 0x7fffffff ? 0 : depth(n + 1) + 1;
-}
-__global__ void recursion(int *out) {
-  out[0] = depth(threadIdx.x);
-}
-
 __global__ void float_atomics(float *sum, const float *in, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) atomicAdd(sum, in[i]);
