@@ -149,14 +149,15 @@ impl Unit {
                     budget = budget.saturating_sub(used);
                 }
             }
+            // Before the end is looked at: a grid of short blocks must be cancelled too.
+            if grid.is_cancelled() {
+                return Err(grid.cancelled());
+            }
             if done {
                 return Ok(true);
             }
             if !ran {
                 return Err(self.deadlock(grid));
-            }
-            if grid.is_cancelled() {
-                return Err(grid.cancelled());
             }
             if budget == 0 {
                 return Ok(false);
