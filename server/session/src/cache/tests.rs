@@ -290,6 +290,7 @@ impl Drop for SmallDisk {
 
 #[cfg(target_os = "linux")]
 #[test]
+#[expect(clippy::print_stderr, reason = "who runs the tests should know what was left out")]
 fn on_a_full_disk_all_is_a_miss_nothing_is_left_and_one_note_says_so() {
     let Some(disk) = small_disk(1 << 20) else {
         eprintln!("skipped: mounting a small disk takes root");
