@@ -1,4 +1,6 @@
 //! End-to-end tests: shared helpers.
 
 pub mod cli;
+#[cfg(unix)]
+pub mod endless;
 pub mod lsp_client;

@@ -259,3 +259,37 @@ fn an_unchanged_file_is_not_compiled_again_and_a_changed_header_is() {
     let (finished, report) = folder.check(&["k.cu"]).unwrap();
     assert_eq!(finished.status, Some(1), "{report}");
 }
+
+#[test]
+fn places_in_other_files_are_named_like_the_main_file() {
+    let folder = Folder::with(&[
+        ("src/k.cu", "#include \"part.cuh\"\n__global__ void k(float* p) {\n  p[0] = half_of(p[1]);\n}\n"),
+        (
+            "src/part.cuh",
+            "#pragma once\ntemplate <class T> __device__ T half_of(T x) {\n  return x.missing;\n}\n",
+        ),
+    ])
+    .unwrap();
+    let whole = folder.path().unwrap().join("src/k.cu").display().to_string();
+    for (asked, shown) in [("src/k.cu", "src/k.cu"), (&whole, &whole)] {
+        let (_, report) = folder.check(&[asked]).unwrap();
+        let files = report["files"].as_array().unwrap();
+        let header = files.iter().find(|file| file["path"] == "src/part.cuh").unwrap();
+        let related = &header["findings"][0]["related"][0];
+        let place = (&related["path"], &related["line"], &related["column"]);
+        assert_eq!(place, (&json!(shown), &json!(3), &json!(3)), "{report}");
+    }
+}
+
+#[test]
+fn the_stack_that_ptxas_can_not_tell_is_said_of_the_kernel_by_its_name() {
+    let source = "__device__ int deep(int n) { return n < 2 ? 1 : deep(n - 1) * n + deep(n - 2); }\n\
+                  template <int N> __global__ void spin(int* out) { out[threadIdx.x] = deep(out[N]); }\n\
+                  template __global__ void spin<3>(int*);\n";
+    let folder = Folder::with(&[("k.cu", source)]).unwrap();
+    let (finished, report) = folder.check(&["k.cu"]).unwrap();
+    let notes: Vec<_> = report["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
+    let note = notes.iter().find(|note| note.contains("cannot be statically determined"));
+    let note = note.unwrap_or_else(|| panic!("{notes:?} {}", finished.err));
+    assert!(note.contains("'spin<3>(int*)'") && !note.contains("_Z"), "{note}");
+}

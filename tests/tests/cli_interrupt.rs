@@ -3,36 +3,15 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use stitch_tests::cli::Folder;
+use stitch_tests::endless;
 
 const SOURCE: &str = "__global__ void k(float* p) { p[threadIdx.x] = 1.0f; }\n";
 const PROMISED: Duration = Duration::from_secs(3);
-
-/// An nvcc that writes the ids of its processes to `started`, forks out of its group, ignores signals and never ends.
-fn endless_toolkit(root: &Path) {
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac\n\
-         trap '' INT TERM HUP\nsleep 600 &\nsetsid sleep 601 &\necho $$ $! >> {}/started\nwhile :; do sleep 1; done\n",
-        root.display()
-    );
-    for (name, text) in [
-        ("bin/nvcc", script.as_str()),
-        ("include/cuda_runtime.h", "#pragma once\n"),
-        ("include/cuda_runtime_api.h", "#define CUDART_VERSION 13000\n"),
-        ("include/cuda.h", "#define CUDA_VERSION 13000\n"),
-    ] {
-        let path = root.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
 
 /// The processes that run, and not only lie there until someone asks for their status, with `word` in their command line.
 fn running_with(word: &str) -> Vec<String> {
@@ -47,16 +26,11 @@ fn running_with(word: &str) -> Vec<String> {
     found
 }
 
-fn is_alive(id: i32) -> bool {
-    let state = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    state.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-}
-
 #[test]
 fn an_interrupt_ends_the_compilers_and_leaves_nothing() {
     let folder = Folder::with(&[("a.cu", SOURCE), ("b.cu", SOURCE)]).unwrap();
     let root = folder.path().unwrap().join("toolkit");
-    endless_toolkit(&root);
+    endless::toolkit(&root).unwrap();
     let mut command = folder.bare(&["check", "a.cu", "b.cu"]).unwrap();
     let mut child = command.env("CUDA_HOME", &root).spawn().unwrap();
     let begin = Instant::now();
@@ -75,7 +49,8 @@ fn an_interrupt_ends_the_compilers_and_leaves_nothing() {
     assert_eq!(status.code(), Some(130));
     let begin = Instant::now();
     let ids: Vec<i32> = started.split_whitespace().map(|id| id.parse().unwrap()).collect();
-    while ids.iter().any(|id| is_alive(*id)) || !running_with(&root.display().to_string()).is_empty() {
+    while ids.iter().any(|id| endless::is_alive(*id)) || !running_with(&root.display().to_string()).is_empty()
+    {
         assert!(
             begin.elapsed() < PROMISED,
             "left: {started:?} {:?}",

@@ -349,3 +349,50 @@ fn the_demo_shows_findings() {
         "{report}"
     );
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_output_is_said_and_no_success() {
+    let folder =
+        Folder::with(&[("k.cu", "__global__ void k(double* a) { a[threadIdx.x * 32] = 1; }\n")]).unwrap();
+    for arguments in [
+        &["check", "--no-compile", "k.cu"][..],
+        &["check", "--no-compile", "--format", "json", "k.cu"],
+        &["check", "--no-compile", "--format", "sarif", "k.cu"],
+        &["explain", "static/double-literal"],
+        &["doctor"],
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = folder.bare(arguments).unwrap();
+        let output = command.stdout(full).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let output = output.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        let expected = "error: the result can't be written to standard output: No space left on device";
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_path_that_is_no_utf8_is_refused_and_the_rest_is_checked() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::with(&[("good.cu", "__global__ void k(float* a) { a[0] = 1; }\n")]).unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"k\xff.cu");
+    std::fs::write(folder.path().unwrap().join(name), "__global__ void k(float* a) { a[0] = x; }\n").unwrap();
+    for format in ["human", "json", "sarif"] {
+        let mut named = folder.bare(&["check", "--no-compile", "--format", format, "good.cu"]).unwrap();
+        let finished = finish(named.arg(name)).unwrap();
+        assert_eq!(finished.status, Some(2), "{}", finished.err);
+        assert!(finished.err.contains("the path is no UTF-8"), "{}", finished.err);
+        if format == "json" {
+            assert_eq!(finished.json().unwrap()["files"][0]["path"], "good.cu");
+        }
+        // Found in a folder it is no mistake of who asked.
+        let finished =
+            finish(&mut folder.bare(&["check", "--no-compile", "--format", format, "."]).unwrap()).unwrap();
+        assert_eq!(finished.status, Some(0), "{}", finished.err);
+        let said = format!("{}{}", finished.out, finished.err);
+        assert!(said.contains("the path is no UTF-8"), "{said}");
+    }
+}

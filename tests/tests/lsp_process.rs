@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use stitch_tests::endless;
 use stitch_tests::lsp_client::{Server, command, frame};
 
 const SOURCE: &str =
@@ -139,26 +139,6 @@ fn the_end_of_the_clients_process_ends_the_server() {
     assert!(took < PROMISED, "{took:?}");
 }
 
-/// A toolkit whose nvcc writes its process id to `started` for each compile, forks, ignores SIGTERM and never ends.
-fn endless_toolkit(root: &Path) {
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac\n\
-         trap '' TERM\nsleep 600 &\necho $$ $! >> {}/started\nwhile :; do sleep 1; done\n",
-        root.display()
-    );
-    for (name, text) in [
-        ("bin/nvcc", script.as_str()),
-        ("include/cuda_runtime.h", "#pragma once\n"),
-        ("include/cuda_runtime_api.h", "#define CUDART_VERSION 13000\n"),
-        ("include/cuda.h", "#define CUDA_VERSION 13000\n"),
-    ] {
-        let path = root.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
-
 /// The processes of each compile so far, once there are `count`.
 fn compiles(root: &Path, count: usize) -> Vec<Vec<i32>> {
     let begin = Instant::now();
@@ -176,10 +156,7 @@ fn compiles(root: &Path, count: usize) -> Vec<Vec<i32>> {
 
 fn wait_until_gone(processes: &[i32], patience: Duration) {
     let begin = Instant::now();
-    let alive = |id: &&i32| {
-        let state = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        state.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-    };
+    let alive = |id: &&i32| endless::is_alive(**id);
     while processes.iter().any(|id| alive(&id)) {
         let left: Vec<_> = processes.iter().filter(alive).collect();
         assert!(begin.elapsed() < patience, "still there: {left:?}");
@@ -191,7 +168,7 @@ fn wait_until_gone(processes: &[i32], patience: Duration) {
 fn a_newer_save_kills_the_older_compile_and_the_end_kills_the_last() {
     let folder = tempfile::tempdir().unwrap();
     let toolkit = folder.path().join("toolkit");
-    endless_toolkit(&toolkit);
+    endless::toolkit(&toolkit).unwrap();
     let file = folder.path().join("k.cu");
     fs::write(&file, SOURCE).unwrap();
     let uri = format!("file://{}", file.display());

@@ -86,6 +86,12 @@ impl Text {
         Position { line: saturate(line), character: saturate(column) }
     }
 
+    /// The column of the byte number `byte` of `line`, both from zero; one past the line's end counts as its end.
+    pub fn column(&self, line: u32, byte: u32, encoding: Encoding) -> u32 {
+        let span = self.line_span(line as usize);
+        self.position((span.start + byte as usize).min(span.end), encoding).character
+    }
+
     /// The byte at `position`. A column past the end of its line means the end of the line, before its line end; a line
     /// past the last means the end of the text; a column inside a character means the character's start.
     pub fn offset(&self, position: Position, encoding: Encoding) -> usize {

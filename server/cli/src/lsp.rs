@@ -25,17 +25,31 @@ pub fn run(_: &Arguments) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    let served = runtime.block_on(stitch_lsp::serve(
-        tokio::io::stdin(),
-        tokio::io::stdout(),
-        Options::of_this_process(Vec::new()),
-    ));
+    let output = match output() {
+        Ok(output) => output,
+        Err(error) => return failed(&error),
+    };
+    let options = Options::of_this_process(Vec::new());
+    let served = runtime.block_on(stitch_lsp::serve(tokio::io::stdin(), output, options));
     // A read of standard input can't be ended; waiting for it would outlive the client.
     runtime.shutdown_background();
     match served {
         Ok(status) => ExitCode::from(status),
         Err(error) => failed(&error),
     }
+}
+
+/// Standard output without the line buffer of the library, which would cut each message in two.
+#[cfg(unix)]
+fn output() -> std::io::Result<std::fs::File> {
+    use std::os::fd::AsFd;
+    Ok(std::io::stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+/// Standard output.
+#[cfg(not(unix))]
+fn output() -> std::io::Result<std::io::Stdout> {
+    Ok(std::io::stdout())
 }
 
 fn failed(error: &std::io::Error) -> ExitCode {

@@ -72,7 +72,10 @@ fn print_with(command: impl FnOnce(&mut Output) -> anyhow::Result<Status>) -> Ex
         if is_broken_pipe(&error) {
             return Status::ReaderGone;
         }
-        anstream::eprintln!("error: {error:#}");
+        // Every other trouble with files says what it was about.
+        let is_output = error.chain().next().is_some_and(|cause| io_kind(cause).is_some());
+        let what = if is_output { "the result can't be written to standard output: " } else { "" };
+        anstream::eprintln!("error: {what}{error:#}");
         Status::Usage
     });
     if status == Status::ReaderGone {
@@ -83,11 +86,12 @@ fn print_with(command: impl FnOnce(&mut Output) -> anyhow::Result<Status>) -> Ex
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io_kind = |cause: &(dyn std::error::Error + 'static)| {
-        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        io.or_else(|| cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
-    };
     error.chain().any(|cause| io_kind(cause) == Some(io::ErrorKind::BrokenPipe))
+}
+
+fn io_kind(cause: &(dyn std::error::Error + 'static)) -> Option<io::ErrorKind> {
+    let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    io.or_else(|| cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind))
 }
 
 /// Warnings of our own parts, for a person; `RUST_LOG` shows more.

@@ -57,6 +57,9 @@ impl Batch {
             measurements: Vec::new(),
         };
         let mut known = HashMap::new();
+        let mut functions = functions.to_vec();
+        functions.sort_unstable_by_key(|function| (function.start, std::cmp::Reverse(function.end)));
+        let functions = &*functions;
         for item in findings {
             let span = item.span;
             if let Some(scope) = batch.scope_for(&mut known, span, functions, text) {
@@ -72,6 +75,7 @@ impl Batch {
         batch
     }
 
+    /// The scope of what was found at `span`. `functions` are in the order of the text; one inside another comes after it.
     fn scope_for(
         &mut self,
         known: &mut HashMap<Span, usize>,
@@ -79,7 +83,8 @@ impl Batch {
         functions: &[Span],
         text: &(impl ReadText + ?Sized),
     ) -> Option<usize> {
-        let function = functions.iter().filter(|f| f.contains(span)).min_by_key(|f| f.len()).copied();
+        let before = functions.partition_point(|function| function.start <= span.start);
+        let function = functions[..before].iter().rev().find(|function| function.contains(span)).copied();
         let scope = match function {
             Some(function) => function,
             None => whole_lines(span, text)?,

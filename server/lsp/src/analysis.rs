@@ -176,7 +176,7 @@ fn finish(session: &Arc<Session>, document: &Arc<Document>, analysis: &Arc<Analy
     let is_worth = document.live.is_worth(document.revision);
     document.live.finish(Analysed { revision: document.revision, analysis: Some(analysis.clone()) });
     if is_worth {
-        session.publisher.mark([document.key.clone()]);
+        session.publisher.publish(session, &document.key);
     }
     headers::follow(session, document, analysis);
     typecheck::follow(session, document);

@@ -21,6 +21,7 @@ use stitch_verifier::compile::{CompileReport, CompileRequest, FileReport, Troubl
 
 use crate::configuration;
 use crate::documents::{ClosedFile, Document};
+use crate::related;
 use crate::session::Session;
 use crate::toolkit;
 use crate::uri::{self, Key};
@@ -144,10 +145,11 @@ async fn has_cuda(document: &Document) -> bool {
 }
 
 /// Puts a report into the store, in place of the last one of the same document.
-async fn take(session: &Arc<Session>, document: &Arc<Document>, report: CompileReport) {
+async fn take(session: &Arc<Session>, document: &Arc<Document>, mut report: CompileReport) {
     let (for_blocking, origin) = (session.clone(), document.clone());
     let work = move || {
         let spellings = spellings(&for_blocking);
+        related::count_as_client(&mut report.files, for_blocking.features().encoding);
         let files = report.files.into_iter().enumerate().map(|(index, file)| {
             // The compiled file is the first, however the compiler spells it.
             let key = match index {

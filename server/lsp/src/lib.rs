@@ -8,7 +8,7 @@
 //!                                         compile (on save) ----------+
 //! ```
 //!
-//! **Invariants.** Texts change in the order of the wire, in one place (`ingress`). One task publishes (`publisher`). A handler is
+//! **Invariants.** Texts change in the order of the wire, in one place (`ingress`). One place publishes (`publisher`). A handler is
 //! convert in, call, convert out, and waits for nothing longer than an analysis. No panic leaves a handler (`guard`). The
 //! process ends within two seconds of its client (`watchdog`).
 
@@ -17,6 +17,7 @@ mod capabilities;
 mod closed;
 mod compile;
 mod configuration;
+mod dependents;
 mod documents;
 mod frames;
 mod from_proto;
@@ -32,6 +33,7 @@ mod notices;
 mod outbox;
 mod progress;
 mod publisher;
+mod related;
 mod resources;
 mod server;
 mod session;
@@ -53,11 +55,12 @@ use std::time::Duration;
 
 use stitch_session::config::Surroundings;
 use stitch_toolchain::environment::Environment;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncRead;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::LspService;
 
 use crate::ingress::Ingress;
+use crate::publisher::Publisher;
 use crate::server::Server;
 use crate::session::Session;
 use crate::watchdog::Watchdog;
@@ -94,7 +97,7 @@ const LAST_JOBS: Duration = Duration::from_millis(700);
 /// The system gives no more threads.
 pub async fn serve(
     input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send + 'static,
+    output: impl io::Write + Send + 'static,
     options: Options,
 ) -> io::Result<u8> {
     let gone = CancellationToken::new();
@@ -104,7 +107,8 @@ pub async fn serve(
         watchdog.guard_process(gone.clone())?;
     }
     let (notices, said) = notices::channel();
-    let session = Arc::new(Session::new(notices, &gone, options));
+    let (outbox, writer) = outbox::outbox();
+    let session = Arc::new(Session::new(notices, Publisher::new(outbox.clone()), &gone, options));
     let (service, socket) = service(&session, &watchdog);
     let client = service.inner().client.clone();
     session.set_client(client.clone());
@@ -112,12 +116,13 @@ pub async fn serve(
     let ready = session.clone();
     let ready = async move { ready.ready.notified().await };
     let beside = [
-        tokio::spawn(publisher::run(session.clone(), client.clone())),
+        tokio::spawn(publisher::run(session.clone())),
         tokio::spawn(progress::run(session.clone(), client.clone(), session.jobs.listen())),
         tokio::spawn(notices::run(session.clone(), said, client, ready)),
         tokio::spawn(watchdog.clone().run(gone.clone())),
     ];
-    let end = transport::run(input, output, Ingress::new(service, session.clone()), socket, &gone).await;
+    let ingress = Ingress::new(service, session.clone());
+    let end = transport::run(input, output, (outbox, writer), ingress, socket, &gone).await?;
     tracing::debug!("the connection ended: {end:?}");
     let status = u8::from(!session.phase.is_shut_down());
     gone.cancel();

@@ -225,6 +225,11 @@ fn unreadable(message: String) -> Message {
     Message::Invalid { id: RawId::null(), error, unreadable: true }
 }
 
+/// A notification as JSON; `params` are JSON already.
+pub fn notification(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
+}
+
 /// A response as JSON.
 pub fn response(id: &RawId, outcome: &Result<Value, Error>) -> String {
     let id = id.as_json();

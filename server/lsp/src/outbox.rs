@@ -3,12 +3,14 @@
 //! Reading never waits for writing, or a client that writes a thousand requests before it reads the first answer would
 //! block for good. Instead work waits: a handler starts only while little is unwritten, so that memory stays bounded
 //! by the requests (small) and not by the answers (large).
+//!
+//! Writing has a thread of its own, and blocks there: the runtime would hand each write to one more thread, and on a busy machine
+//! waking a thread up takes longer than all else that a keystroke costs.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 
 use crate::frames;
@@ -55,6 +57,16 @@ impl Outbox {
         let _ = self.queue.send(frame);
     }
 
+    /// Ends the writer, once it wrote what is queued.
+    pub fn end(&self) {
+        let _ = self.queue.send(Vec::new());
+    }
+
+    /// Whether little enough is unwritten that more may be made.
+    pub fn has_room(&self) -> bool {
+        self.backlog.bytes.load(Ordering::SeqCst) < START_BELOW
+    }
+
     /// Waits until a handler may start.
     pub async fn room_to_start(&self) {
         self.backlog.below(START_BELOW).await;
@@ -86,19 +98,23 @@ impl Backlog {
 }
 
 impl Writer {
-    /// Writes until all senders are gone.
+    /// Writes until the end is queued or all senders are gone. Blocks: for a thread of its own.
     ///
     /// # Errors
     /// The client no longer reads.
-    pub async fn run(mut self, mut output: impl AsyncWrite + Unpin) -> io::Result<()> {
-        while let Some(frame) = self.queue.recv().await {
-            let mut written = frame.len();
-            output.write_all(&frame).await?;
-            while let Ok(frame) = self.queue.try_recv() {
-                output.write_all(&frame).await?;
+    pub fn run(mut self, mut output: impl Write) -> io::Result<()> {
+        while let Some(frame) = self.queue.blocking_recv() {
+            let mut written = 0;
+            let mut next = Some(frame);
+            while let Some(frame) = next {
+                if frame.is_empty() {
+                    return output.flush();
+                }
+                output.write_all(&frame)?;
                 written += frame.len();
+                next = self.queue.try_recv().ok();
             }
-            output.flush().await?;
+            output.flush()?;
             self.backlog.bytes.fetch_sub(written, Ordering::SeqCst);
             self.backlog.drained.notify_waiters();
         }

@@ -1,69 +1,98 @@
-//! The one task that publishes diagnostics, so that their order is right by construction.
+//! The one place that publishes diagnostics, one publish after the other, so that their order is right by construction.
 //!
-//! Others mark documents; the task takes what is marked, reads text and findings together under the lock, and sends what
-//! differs from what the client has. Nothing is delayed: while the client is slow to read, marks gather into one publish.
+//! Text and findings are read together, and what differs from what the client has is queued for it, all under one lock.
+//! An analysis publishes what it found on its own thread: on a busy machine each thread that has to wake up costs milliseconds.
+//! Everybody else marks documents, and a task takes what is marked. Nothing is delayed: while the client is slow to read, marks
+//! gather into one publish.
+//!
+//! A publish repeats all of a document's findings at each keystroke. So it is written as JSON once, goes straight to the
+//! writer, and what is remembered of it is a hash.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stitch_findings::ReadText;
 use tokio::sync::Notify;
-use tower_lsp::Client;
-use tower_lsp::ls_types::notification::Notification;
 
+use crate::message;
+use crate::outbox::Outbox;
 use crate::session::Session;
-use crate::to_proto::Diagnostic;
 use crate::uri::Key;
 
-/// Documents with something new to publish.
-#[derive(Debug, Default)]
+const METHOD: &str = "textDocument/publishDiagnostics";
+
+/// What was published, and what has something new.
+#[derive(Debug)]
 pub struct Publisher {
+    outbox: Outbox,
+    /// What the client has of each document: a hash of the parameters.
+    published: Mutex<HashMap<Key, u64>>,
     dirty: Mutex<BTreeSet<Key>>,
     marked: Notify,
 }
 
-/// The notification. Its parameters are made by [`crate::to_proto`]: the library's can't hold every URI.
-enum PublishDiagnostics {}
-
-impl Notification for PublishDiagnostics {
-    type Params = serde_json::Value;
-    const METHOD: &'static str = "textDocument/publishDiagnostics";
-}
-
 impl Publisher {
+    /// Publishes to a client that was told nothing yet.
+    pub fn new(outbox: Outbox) -> Self {
+        Self { outbox, published: Mutex::default(), dirty: Mutex::default(), marked: Notify::new() }
+    }
+
     /// These documents have something new.
     pub fn mark(&self, keys: impl IntoIterator<Item = Key>) {
-        let mut dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
-        dirty.extend(keys);
-        drop(dirty);
+        lock(&self.dirty).extend(keys);
         self.marked.notify_one();
     }
 
-    fn take(&self) -> BTreeSet<Key> {
-        std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner))
+    /// This document has something new, which is published by this call if the client keeps up. Hold no lock.
+    pub fn publish(&self, session: &Session, key: &Key) {
+        if self.outbox.has_room() {
+            self.send(session, key);
+        } else {
+            self.mark([key.clone()]);
+        }
+    }
+
+    fn send(&self, session: &Session, key: &Key) {
+        let mut published = lock(&self.published);
+        let Some(publish) = session.publish(key) else { return };
+        let is_empty = publish.diagnostics.is_empty();
+        if is_empty && !published.contains_key(key) && !session.is_analysed(key) {
+            return;
+        }
+        let params = match serde_json::to_string(&publish) {
+            Ok(params) => params,
+            Err(error) => {
+                tracing::error!("the findings of {} can't be written as JSON: {error}", publish.uri);
+                return;
+            }
+        };
+        let hash = params.as_str().content_hash();
+        if published.get(key) == Some(&hash) {
+            return;
+        }
+        if publish.version.is_none() && is_empty {
+            published.remove(key);
+        } else {
+            published.insert(key.clone(), hash);
+        }
+        self.outbox.send(&message::notification(METHOD, &params));
     }
 }
 
-/// Publishes for ever.
-pub async fn run(session: Arc<Session>, client: Client) {
-    let mut published: HashMap<Key, (Option<i32>, Vec<Diagnostic>)> = HashMap::new();
+/// Publishes what is marked, for ever.
+pub async fn run(session: Arc<Session>) {
+    let publisher = &session.publisher;
     loop {
-        session.publisher.marked.notified().await;
-        for key in session.publisher.take() {
-            let Some(publish) = session.publish(&key) else { continue };
-            let last = published.get(&key);
-            let is_known = last
-                .is_some_and(|(version, known)| *version == publish.version && *known == publish.diagnostics);
-            let says_nothing = last.is_none() && publish.diagnostics.is_empty() && !session.is_analysed(&key);
-            if is_known || says_nothing {
-                continue;
-            }
-            if publish.version.is_none() && publish.diagnostics.is_empty() {
-                published.remove(&key);
-            } else {
-                published.insert(key, (publish.version, publish.diagnostics.clone()));
-            }
-            let publish = serde_json::to_value(publish).unwrap_or_default();
-            client.send_notification::<PublishDiagnostics>(publish).await;
+        publisher.marked.notified().await;
+        publisher.outbox.room_to_start().await;
+        let marked = std::mem::take(&mut *lock(&publisher.dirty));
+        for key in marked {
+            publisher.send(&session, &key);
+            publisher.outbox.room_to_start().await;
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::uri::Key;
 use crate::view::View;
 use crate::watchdog::Watchdog;
-use crate::{compile, configuration, progress, watched};
+use crate::{compile, configuration, dependents, progress, watched};
 
 /// The server behind tower-lsp's router.
 #[derive(Debug)]
@@ -93,6 +93,11 @@ impl LanguageServer for Server {
         if let Some(document) = pinned() {
             document.live.save();
             compile::start(&self.session, &document, compile::Reason::Saved);
+            dependents::compile(&self.session, &document);
+            // Not every client watches files.
+            if let Some(path) = document.path.as_deref().filter(|path| watched::is_header(path)) {
+                watched::changed(&self.session, std::iter::once(path));
+            }
         }
     }
 

@@ -78,12 +78,12 @@ pub struct Session {
 
 impl Session {
     /// A session that nothing has happened in, on the runtime that it is made on.
-    pub fn new(notices: Notices, gone: &CancellationToken, options: Options) -> Self {
+    pub fn new(notices: Notices, publisher: Publisher, gone: &CancellationToken, options: Options) -> Self {
         let runtime = Handle::current();
         Self {
             phase: Phase::default(),
             queue: Queue::default(),
-            publisher: Publisher::default(),
+            publisher,
             notices,
             jobs: Jobs::new(runtime.clone(), gone.child_token(), Jobs::processors()),
             ready: Notify::new(),

@@ -2,20 +2,21 @@
 //!
 //! tower-lsp brings the service, its types and its client handle; its own serve loop is not used. Measured on 0.23.0, that loop
 //! stops reading once a hundred messages wait, never ends while a handler is stuck, dies with a panic, and joins reading and
-//! writing in one task. Here reading, each handler and writing are tasks of their own:
+//! writing in one task. Here reading and each handler are tasks of their own, and writing is a thread:
 //!
 //! - Messages are handed on in wire order, and the part of a call that must be in order runs right there (see `ingress`).
 //! - Reading never waits for handlers or for the client to read answers (see `outbox`).
 //! - The end (exit, end of input, a closed output) ends the loop, whatever handlers do.
 
 use std::collections::HashMap;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{FutureExt, SinkExt, StreamExt};
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -26,7 +27,7 @@ use tower_lsp::jsonrpc::{Error, Request, Response};
 use crate::frames::FrameReader;
 use crate::guard;
 use crate::message::{self, Message, RawId};
-use crate::outbox::{Outbox, outbox};
+use crate::outbox::{Outbox, Writer};
 
 /// How many handlers run at once. Each is short, or waits for an analysis.
 const CONCURRENT_HANDLERS: usize = 64;
@@ -49,28 +50,32 @@ pub enum End {
 }
 
 /// Handles messages until the end. `gone` ends it from outside, and is cancelled when the client no longer reads.
+///
+/// # Errors
+/// The system gives no more threads.
 pub async fn run<S>(
     input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send + 'static,
+    output: impl Write + Send + 'static,
+    (outbox, writer): (Outbox, Writer),
     service: S,
     socket: ClientSocket,
     gone: &CancellationToken,
-) -> End
+) -> io::Result<End>
 where
     S: Service<Request, Response = Option<Response>>,
     S::Future: Send + 'static,
 {
-    let (outbox, writer) = outbox();
     let closed = gone.clone();
-    let writing = tokio::spawn(async move {
-        if let Err(error) = writer.run(output).await {
+    let write = move || {
+        if let Err(error) = writer.run(output) {
             tracing::warn!("the client no longer reads: {error}");
             closed.cancel();
         }
-    });
+    };
+    std::thread::Builder::new().name("writer".into()).spawn(write)?;
     let (ours, answers) = socket.split();
     let sending = tokio::spawn(send_ours(ours, outbox.clone()));
-    let mut connection = Connection::new(service, answers, outbox);
+    let mut connection = Connection::new(service, answers, outbox.clone());
     let end = tokio::select! {
         biased;
         () = gone.cancelled() => End::Gone,
@@ -80,8 +85,8 @@ where
         connection.finish().await;
     }
     sending.abort();
-    writing.abort();
-    end
+    outbox.end();
+    Ok(end)
 }
 
 /// Sends our own requests and notifications.

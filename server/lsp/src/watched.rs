@@ -40,13 +40,17 @@ pub async fn register(client: Client, features: ClientFeatures) {
     }
 }
 
+/// Whether a file is one that others include, by its name.
+pub fn is_header(path: &Path) -> bool {
+    path.extension().and_then(|extension| extension.to_str()).is_some_and(|name| HEADERS.contains(&name))
+}
+
 /// These files changed, came or went.
 pub fn changed<'a>(session: &Arc<Session>, paths: impl Iterator<Item = &'a Path>) {
     let (mut settings, mut headers) = (false, false);
     for path in paths {
         settings |= path.file_name().is_some_and(|name| name == FILE_NAME);
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        headers |= HEADERS.contains(&extension);
+        headers |= is_header(path);
     }
     if settings {
         session.configuration.reload();

@@ -8,11 +8,13 @@ mod arguments;
 mod nvcc;
 mod response;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 pub use arguments::split_command;
+
+use crate::paths::absolute;
 
 const FILE_NAME: &str = "compile_commands.json";
 
@@ -308,27 +310,6 @@ fn includes_by_name(unit: &Path, header: &Path) -> bool {
             named == name || named.strip_suffix(name).is_some_and(|folder| folder.ends_with('/'))
         })
     })
-}
-
-/// `path` as an absolute path without `.` and `..`, with links followed where it exists.
-fn absolute(path: &Path, base: Option<&Path>) -> PathBuf {
-    let joined = base.map_or_else(|| path.to_owned(), |base| base.join(path));
-    let joined = std::path::absolute(&joined).unwrap_or(joined);
-    std::fs::canonicalize(&joined).unwrap_or_else(|_| without_dots(&joined))
-}
-
-fn without_dots(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

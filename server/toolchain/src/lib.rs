@@ -12,5 +12,6 @@ pub mod discovery;
 pub mod doctor;
 pub mod environment;
 pub mod install;
+pub mod paths;
 pub mod process;
 mod removal;

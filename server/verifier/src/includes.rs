@@ -87,7 +87,7 @@ fn resolve(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// A header's text, unless it is too large, can't be read, or is UTF-16.
-pub(crate) fn read(path: &Path) -> Option<String> {
+pub fn read(path: &Path) -> Option<String> {
     if fs::metadata(path).ok()?.len() > MOST_BYTES {
         return None;
     }

@@ -2,33 +2,19 @@
 //!
 //! One log names the same file as `C:\a\k.cu`, `c:/a/k.cu` and `k.cu`, and headers as `…/bin/../include/x.h`.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use stitch_toolchain::paths::absolute;
 
 /// `file`, as a compiler that ran in `directory` names it, as an absolute path without `.` and `..`; links are followed where
 /// the file exists.
 pub fn resolve(file: &str, directory: &Path) -> PathBuf {
-    let joined = directory.join(file);
-    std::fs::canonicalize(&joined).unwrap_or_else(|_| without_dots(&joined))
+    absolute(Path::new(file), Some(directory))
 }
 
 /// `path` absolute and with links followed where it exists.
 pub fn canonical(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    std::fs::canonicalize(&whole).unwrap_or_else(|_| without_dots(&whole))
-}
-
-fn without_dots(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
+    absolute(path, None)
 }
 
 /// Whether `file`, as printed, is `path`. Paths of Windows, known by their drive, are compared without regard to letter case

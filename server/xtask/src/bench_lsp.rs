@@ -40,6 +40,9 @@ pub struct Arguments {
     /// Between two keystrokes, in milliseconds; 60 is a fast typist.
     #[arg(long, default_value_t = 60)]
     keystroke: u64,
+    /// Lists so many of the slowest keystrokes.
+    #[arg(long, default_value_t = 0)]
+    slowest: usize,
 }
 
 /// Measures, and prints a table.
@@ -67,6 +70,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         columns.push((name, measure(&[clangd.as_os_str()], folder.path(), &text, pause)?));
     }
     figures::print(text.lines().count(), pause, &columns);
+    if arguments.slowest > 0 {
+        columns.iter().for_each(|column| figures::print_slowest(arguments.slowest, column));
+    }
     Ok(())
 }
 

@@ -39,6 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     step(
         Command::new(&binary).args(["toolchain", "install", TEST_CUDA]).env("STITCHCUDA_CACHE_DIR", &cache),
     )?;
+    install_clang();
     let mut tests = cargo(&root);
     if has_nextest(&root) {
         tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
@@ -51,6 +52,30 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .env("STITCHCUDA_TEST_BINARY", &binary)
             .env("STITCHCUDA_TEST_CACHE", &cache),
     )
+}
+
+/// The package that the test of clang's check between keystrokes wants.
+const CLANG: &str = "clang-22";
+
+/// Installs clang where that is ours to do: as root, with apt-get, as on a new machine for CI. Elsewhere, and where it fails, the
+/// one test that needs it says that it is skipped.
+fn install_clang() {
+    let said = |program: &str, argument: &str| {
+        let output =
+            Command::new(program).arg(argument).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let is_root = said("id", "-u").is_some_and(|id| id.trim() == "0");
+    if said(CLANG, "--version").is_some() || !is_root || said("apt-get", "--version").is_none() {
+        return;
+    }
+    let mut install = Command::new("apt-get");
+    install
+        .args(["install", "--yes", "--no-install-recommends", CLANG])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    if let Err(error) = step(&mut install) {
+        eprintln!("{error:#}; the test that needs clang is skipped");
+    }
 }
 
 fn step(command: &mut Command) -> Result<()> {

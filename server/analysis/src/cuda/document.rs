@@ -7,11 +7,13 @@
 //!
 //! Whatever order texts come in, the result is that of the last text alone.
 
+mod places;
+
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use stitch_findings::{Finding, Place, Span};
+use stitch_findings::{Finding, Span};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Workspace;
@@ -19,8 +21,9 @@ use super::item::{self, Checked, Read};
 use super::items::{Cutter, Item, ItemKind, State};
 use super::macros::Macros;
 use super::parse::{ItemParser, KeepGoing};
-use crate::outline::{Expression, Function, Launch, Outline};
+use crate::outline::Outline;
 use crate::rules::{Changed, Environment, Piece};
+use places::{difference, prefix, shift_finding, shift_function, shift_item, shift_launch};
 
 /// Texts of new items up to this many bytes in all keep their trees between reading and checking; beyond, each is
 /// parsed twice rather than all trees held at once.
@@ -63,8 +66,8 @@ struct Work {
 struct Task {
     item: Item,
     known: Option<Arc<Known>>,
-    /// Read, not checked yet.
-    read: Option<(Read, u64)>,
+    /// Read, not checked yet. In a box: there is a task for each item, and few of them are read.
+    read: Option<Box<(Read, u64)>>,
     /// To be checked again, though its text is known.
     stale: bool,
     /// From the attic: the hash of the environment it was checked in.
@@ -233,10 +236,20 @@ impl Document {
         if !same_macros || tasks.iter().all(|task| task.known.is_some()) {
             return;
         }
-        let old: HashMap<u64, &Arc<Known>> = self.entries.iter().map(|e| (e.known.key, &e.known)).collect();
+        let mut sought: HashMap<u64, Option<&Arc<Known>>> = tasks
+            .iter()
+            .filter(|task| task.known.is_none())
+            .map(|task| (key(&task.item, source), None))
+            .collect();
+        // Few are sought among many.
+        for entry in &self.entries {
+            if let Some(found) = sought.get_mut(&entry.known.key) {
+                *found = Some(&entry.known);
+            }
+        }
         for task in tasks.iter_mut().filter(|task| task.known.is_none()) {
             let key = key(&task.item, source);
-            if let Some(known) = old.get(&key) {
+            if let Some(Some(known)) = sought.get(&key) {
                 task.known = Some((*known).clone());
             } else if let Some((known, environment)) = self.attic.get(&key) {
                 task.known = Some(known.clone());
@@ -256,7 +269,7 @@ impl Document {
                 let key = key(&task.item, &work.source);
                 work.trees += text.len();
                 if work.trees <= MOST_TREES {
-                    task.read = Some((read, key));
+                    task.read = Some(Box::new((read, key)));
                 } else {
                     let known = Known::new(key, read.piece, Checked::default());
                     task.known = Some(Arc::new(known));
@@ -281,7 +294,8 @@ impl Document {
         while let Some(task) = work.items.get_mut(work.unchecked) {
             let (text, blanks) = own(&task.item, &work.source);
             let kind = task.item.kind;
-            if let Some((read, key)) = task.read.take() {
+            if let Some(unchecked) = task.read.take() {
+                let (read, key) = *unchecked;
                 let checked = item::check(&read, text, kind, &work.macros, &environment);
                 task.known = Some(Arc::new(Known::new(key, read.piece, checked)));
             } else if task.stale {
@@ -309,7 +323,7 @@ impl Document {
         workspace.fingerprint().hash(&mut hasher);
         for task in &work.items {
             let hash = match (&task.known, &task.read) {
-                (_, Some((read, _))) => piece_hash(&read.piece),
+                (_, Some(read)) => piece_hash(&read.0.piece),
                 (Some(known), None) => known.piece_hash,
                 (None, None) => continue,
             };
@@ -322,7 +336,7 @@ impl Document {
             return;
         }
         let all = work.items.iter().filter_map(|task| match (&task.known, &task.read) {
-            (_, Some((read, _))) => Some(&read.piece),
+            (_, Some(read)) => Some(&read.0.piece),
             (Some(known), None) => Some(&known.piece),
             (None, None) => None,
         });
@@ -453,92 +467,4 @@ fn mentions(text: &str, names: &[impl AsRef<[u8]>]) -> bool {
             !continues(at.checked_sub(1).and_then(|i| bytes.get(i))) && !continues(bytes.get(at + name.len()))
         })
     })
-}
-
-/// The stretch in which two texts differ: its start, its end in the old one, its end in the new one.
-fn difference(old: &str, new: &str) -> (usize, usize, usize) {
-    let (old, new) = (old.as_bytes(), new.as_bytes());
-    let shorter = old.len().min(new.len());
-    let start = common(old[..shorter].chunks(64).zip(new[..shorter].chunks(64)), |a, b| {
-        a.iter().zip(b).take_while(|(x, y)| x == y).count()
-    });
-    let left = shorter - start;
-    let (old_rest, new_rest) = (&old[old.len() - left..], &new[new.len() - left..]);
-    let end = common(old_rest.rchunks(64).zip(new_rest.rchunks(64)), |a, b| {
-        a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count()
-    });
-    (start, old.len() - end, new.len() - end)
-}
-
-fn common<'a>(
-    chunks: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-    within: impl Fn(&[u8], &[u8]) -> usize,
-) -> usize {
-    let mut same = 0;
-    for (a, b) in chunks {
-        if a == b {
-            same += a.len();
-        } else {
-            return same + within(a, b);
-        }
-    }
-    same
-}
-
-fn shift_item(item: &Item, old_end: usize, new_end: usize) -> Item {
-    let shift = |at: usize| if at == usize::MAX { at } else { at - old_end + new_end };
-    let span = |s: Span| Span::new(shift(s.start), shift(s.end));
-    Item {
-        span: span(item.span),
-        kind: item.kind,
-        blanks: item.blanks.iter().map(|b| span(*b)).collect(),
-        state: item.state.clone(),
-        looked_to: shift(item.looked_to),
-    }
-}
-
-/// The scopes around an item, as the beginning of a qualified name.
-fn prefix(state: &State) -> String {
-    state.scopes.iter().filter(|name| !name.is_empty()).map(|name| format!("{name}::")).collect()
-}
-
-fn shift_function(function: &Function, by: usize, scope: &str) -> Function {
-    let mut function = function.clone();
-    function.qualified_name.insert_str(0, scope);
-    function.span = function.span.shifted(by);
-    function.name_span = function.name_span.shifted(by);
-    function.body = function.body.map(|body| body.shifted(by));
-    function.parameters.iter_mut().for_each(|p| p.span = p.span.shifted(by));
-    if let Some(bounds) = &mut function.launch_bounds {
-        bounds.max_threads.span = bounds.max_threads.span.shifted(by);
-        [&mut bounds.min_blocks, &mut bounds.max_cluster].into_iter().for_each(|e| shift_expression(e, by));
-    }
-    function
-}
-
-fn shift_expression(expression: &mut Option<Expression>, by: usize) {
-    if let Some(expression) = expression {
-        expression.span = expression.span.shifted(by);
-    }
-}
-
-fn shift_launch(launch: &Launch, by: usize) -> Launch {
-    let mut launch = launch.clone();
-    launch.span = launch.span.shifted(by);
-    launch.name_span = launch.name_span.shifted(by);
-    for expression in [&mut launch.grid, &mut launch.block, &mut launch.shared, &mut launch.stream] {
-        shift_expression(expression, by);
-    }
-    launch
-}
-
-fn shift_finding(finding: &Finding, by: usize) -> Finding {
-    let mut finding = finding.clone();
-    finding.span = finding.span.shifted(by);
-    for related in &mut finding.related {
-        if let Place::Here(span) = &mut related.place {
-            *span = span.shifted(by);
-        }
-    }
-    finding
 }

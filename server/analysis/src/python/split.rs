@@ -2,7 +2,8 @@
 //!
 //! Everything read from a piece depends on the piece's own text, so what is known of an unchanged piece is kept by its
 //! text alone, and a key typed in one method of a long class costs that method. A bracket or quote left open while
-//! typing is closed by the next line that can only be a statement, so half a call does not swallow the rest of the file.
+//! typing is closed by the next line that can only be a statement, so half a call does not swallow the rest of the file. A
+//! long string that has no end in the whole file ends with its first line.
 //!
 //! The splitter keeps its state: it can be stopped between any two lines and goes on from there.
 
@@ -14,6 +15,9 @@ use crate::CutOff;
 const CLASS_DEPTH: usize = 16;
 /// Lines between two questions whether to go on.
 const LINES_PER_QUESTION: u32 = 256;
+
+/// So many long strings without an end are taken to end with their line; each costs reading the rest of the file again.
+const PATIENCE: u8 = 4;
 
 /// A function of at least this length, in bytes, is cut into its head and its statements.
 const LONG: usize = 4 << 10;
@@ -34,6 +38,8 @@ pub(super) struct Piece {
 struct OpenString {
     quote: u8,
     triple: bool,
+    /// Where it begins.
+    start: usize,
 }
 
 #[derive(Debug)]
@@ -84,6 +90,8 @@ pub(super) struct Splitter {
     /// The function that is being read, if the piece is one.
     function: Option<Body>,
     pieces: Vec<Piece>,
+    /// How many strings had no end.
+    endless: u8,
 }
 
 impl Splitter {
@@ -123,6 +131,25 @@ impl Splitter {
         let end = self.scan(source);
         if let (Some(piece), true) = (self.pieces.last_mut(), end > start) {
             piece.span.end = piece.span.end.max(end);
+        }
+        if self.at >= source.len() {
+            self.rescue(source);
+        }
+    }
+
+    /// At the end of the text, goes back behind the first line of a string that is still open. Nothing but the end of the last
+    /// piece changed since: inside a string no line is looked at.
+    fn rescue(&mut self, source: &[u8]) {
+        let Some(string) = self.string.filter(|string| string.triple && self.endless < PATIENCE) else {
+            return;
+        };
+        self.endless += 1;
+        self.string = None;
+        let rest = &source[string.start..];
+        let end = memchr::memchr2(b'\n', b'\r', rest).map_or(source.len(), |length| string.start + length);
+        self.at = end + line_end(source, end);
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.span.end = string.start + source[string.start..end].trim_ascii_end().len();
         }
     }
 
@@ -237,7 +264,7 @@ impl Splitter {
                 }
                 b'"' | b'\'' => {
                     let triple = source[self.at..].starts_with(&[byte; 3]);
-                    self.string = Some(OpenString { quote: byte, triple });
+                    self.string = Some(OpenString { quote: byte, triple, start: self.at });
                     self.at += if triple { 2 } else { 0 };
                 }
                 b'(' | b'[' | b'{' => self.depth += 1,
@@ -254,8 +281,9 @@ impl Splitter {
 
     /// Moves over a stretch of an open string, or over what closes it.
     fn in_string(&mut self, source: &[u8], string: OpenString) {
-        let special = |byte: &u8| matches!(byte, b'\\' | b'\n' | b'\r') || *byte == string.quote;
-        let plain = source[self.at..].iter().position(special).unwrap_or(source.len() - self.at);
+        let rest = &source[self.at..];
+        let plain = memchr::memchr3(b'\\', b'\n', string.quote, rest).unwrap_or(rest.len());
+        let plain = memchr::memchr(b'\r', &rest[..plain]).unwrap_or(plain);
         if plain > 0 {
             self.at += plain;
             return;
@@ -396,6 +424,13 @@ mod tests {
             ["x = {", "class: class A:", ">y = [", ">def h(self): pass"]
         );
         assert_eq!(shown("x = 'open\ny = 1\n"), ["x = 'open", "y = 1"]);
+        assert_eq!(
+            shown("x = 1\n'''a\nb\nclass C:\n  def f(self): pass\n  s = \"\"\"not\n\"\"\"\n"),
+            ["x = 1", "'''a", "b", "class: class C:", ">def f(self): pass", ">s = \"\"\"not\n\"\"\""],
+            "a string without an end ends with its line"
+        );
+        assert_eq!(shown("f('''  \nimport a\n"), ["f('''", "import a"]);
+        assert_eq!(shown("x\ny = \"\"\""), ["x", "y = \"\"\""]);
         assert_eq!(shown("x = (1,\n  returned,\nimports)\ny"), ["x = (1,\n  returned,\nimports)", "y"]);
         assert_eq!(shown("x = r'\\'\ny'\nz"), ["x = r'\\'", "y'", "z"]);
     }

@@ -334,7 +334,8 @@ impl Inner {
         lines.extend(self.floats.iter().map(|(name, (value, ty))| format!("f{name}={value:?}{ty:?}")));
         lines.extend(self.globals.iter().map(|(name, global)| format!("g{name}={global:?}")));
         lines.extend(self.returns.iter().map(|(name, ty)| format!("r{name}={ty:?}")));
-        lines.extend(self.launches.iter().map(|(name, launches)| format!("l{name}={launches:?}")));
+        lines
+            .extend(self.launches.iter().map(|(name, launches)| format!("l{name}={:?}", launches.answers())));
         lines.extend(self.asking.iter().map(|name| format!("a{name}")));
         lines.extend(self.asked_after.iter().map(|name| format!("b{name}")));
         lines.extend(self.defined.iter().map(|name| format!("d{name}")));

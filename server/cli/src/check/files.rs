@@ -52,8 +52,10 @@ impl Sources {
         for entry in WalkBuilder::new(folder).sort_by_file_path(Path::cmp).build() {
             match entry {
                 Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
-                    if let Some(language) = Language::of_path(entry.path()) {
-                        self.read_file(entry.path(), language);
+                    match Language::of_path(entry.path()) {
+                        Some(_) if !is_plain(entry.path()) => self.notes.push(strange(entry.path())),
+                        Some(language) => self.read_file(entry.path(), language),
+                        None => {}
                     }
                 }
                 Ok(_) => {}
@@ -67,6 +69,7 @@ impl Sources {
 
     fn read_named(&mut self, path: &Path) {
         match Language::of_path(path) {
+            Some(_) if !is_plain(path) => self.problems.push(strange(path)),
             Some(language) => self.read_file(path, language),
             None if path.exists() => self.problems.push(format!(
                 "{}: neither CUDA (.cu, .cuh) nor Python (.py), so it can't be checked",
@@ -99,6 +102,18 @@ impl Sources {
         let text = decoded.text.into_owned();
         self.files.push(Source { path: path.to_owned(), canonical, language, text });
     }
+}
+
+/// Whether every program can be given this path: compilers and reports can't hold one that is no text.
+fn is_plain(path: &Path) -> bool {
+    path.to_str().is_some() && canonical(path).to_str().is_some()
+}
+
+fn strange(path: &Path) -> String {
+    format!(
+        "{}: the path is no UTF-8, so it can't be given to a compiler; not checked. Rename it",
+        path.display()
+    )
 }
 
 /// The bytes of a regular file: reading a pipe with the name of a source could wait for ever.

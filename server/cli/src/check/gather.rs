@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stitch_analysis::{Analyzer, Text};
+use stitch_analysis::{Analyzer, Encoding, Text};
 use stitch_findings::Finding;
 use stitch_verifier::compile::{CompileReport, KernelResources};
 use stitch_verifier::includes;
@@ -97,20 +97,55 @@ impl Gathered {
 
     /// The files as they are reported: findings with the severities that are configured, in the order of the text.
     pub fn report(self, surrounding: &Surrounding) -> Vec<FileReport> {
-        self.files.into_iter().map(|file| file.report(surrounding)).collect()
+        let others = Others::new(&self.files, &surrounding.folder);
+        self.files.into_iter().map(|file| file.report(surrounding, &others)).collect()
+    }
+}
+
+/// How places in other files are shown.
+struct Others<'a> {
+    folder: &'a Path,
+    /// The files of the report: as they are shown, and their texts.
+    known: HashMap<PathBuf, (PathBuf, Text)>,
+}
+
+impl<'a> Others<'a> {
+    fn new(files: &[File], folder: &'a Path) -> Self {
+        let known = |file: &File| (file.canonical.clone(), (file.shown.clone(), Text::new(&file.text)));
+        Self { folder, known: files.iter().map(known).collect() }
+    }
+
+    /// The name of `path`, and the column of a byte of one of its lines. `relative` where the file that names it is shown
+    /// relative to the folder that the command was started in.
+    fn place(&self, path: &Path, relative: bool, line: u32, byte: u32) -> (PathBuf, u32) {
+        let column = |text: &Text| text.column(line, byte, Encoding::Utf16);
+        let path = canonical(path);
+        if let Some((shown, text)) = self.known.get(&path) {
+            return (shown.clone(), column(text));
+        }
+        let column = match byte {
+            0 => 0,
+            _ => includes::read(&path).map_or(byte, |text| column(&Text::new(&text))),
+        };
+        match path.strip_prefix(self.folder) {
+            Ok(inside) if relative => (inside.to_owned(), column),
+            _ => (path, column),
+        }
     }
 }
 
 impl File {
-    fn report(self, surrounding: &Surrounding) -> FileReport {
+    fn report(self, surrounding: &Surrounding, others: &Others<'_>) -> FileReport {
         let config = surrounding.config_for(Some(&self.canonical));
         let text = Text::new(&self.text);
+        let relative = self.shown.is_relative();
+        let elsewhere = |path: &Path, line, byte| others.place(path, relative, line, byte);
         let mut findings: Vec<FindingReport> = self
             .findings
             .into_iter()
             .filter_map(|finding| {
                 let severity = config.severity(finding.code, finding.severity)?;
-                Some(FindingReport::new(finding, severity, &text))
+                Some(FindingReport::new(finding, severity, &text, elsewhere))
             })
             .collect();
         findings.sort_by_key(|finding| (finding.range.bytes, finding.code));

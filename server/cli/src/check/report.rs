@@ -3,7 +3,7 @@
 //! Positions are given three ways, since each reader has its own habit: bytes for programs that hold the file, lines
 //! and columns from one for people and for SARIF. Columns count UTF-16 units, as editors and SARIF viewers do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stitch_analysis::{Encoding, Text};
@@ -84,7 +84,7 @@ pub struct RelatedReport {
     pub path: Option<PathBuf>,
     /// Line from one.
     pub line: u32,
-    /// Column from one.
+    /// Column from one, in UTF-16 units.
     pub column: u32,
     /// What is there.
     pub message: String,
@@ -175,15 +175,24 @@ impl Range {
 }
 
 impl FindingReport {
-    /// `finding` with its place in `text`, shown as `severity`.
-    pub fn new(finding: Finding, severity: Severity, text: &Text) -> Self {
+    /// `finding` with its place in `text`, shown as `severity`. `elsewhere` says how a place in another file is shown: the
+    /// file's name, and the column of a byte in a line.
+    pub fn new(
+        finding: Finding,
+        severity: Severity,
+        text: &Text,
+        elsewhere: impl Fn(&Path, u32, u32) -> (PathBuf, u32),
+    ) -> Self {
         let related = finding.related.into_iter().map(|related| {
             let (path, line, column) = match related.place {
                 Place::Here(span) => {
                     let range = Range::of(span, text);
                     (None, range.start_line, range.start_column)
                 }
-                Place::File { path, line, column } => (Some(path), line + 1, column + 1),
+                Place::File { path, line, column } => {
+                    let (path, column) = elsewhere(&path, line, column);
+                    (Some(path), line + 1, column + 1)
+                }
             };
             RelatedReport { path, line, column, message: related.message }
         });

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
+use tokio_util::io::SyncIoBridge;
 
 use stitch_session::config::Surroundings;
 use stitch_toolchain::environment::Environment;
@@ -37,7 +38,8 @@ impl TestServer {
     pub fn with(options: Options) -> Self {
         let (input, to_read) = tokio::io::duplex(64 << 10);
         let (output, to_write) = tokio::io::duplex(64 << 10);
-        let serving = tokio::spawn(async move { serve(to_read, to_write, options).await.unwrap() });
+        let serving =
+            tokio::spawn(async move { serve(to_read, SyncIoBridge::new(to_write), options).await.unwrap() });
         Self {
             input: Some(input),
             output: Some(output),

@@ -239,3 +239,69 @@ async fn nothing_is_run_in_a_workspace_that_is_not_trusted() {
     assert!(!project.path("toolkit/bin/ran").exists());
     server.finish().await;
 }
+
+/// Says what a header beside the source tells it to say about the source.
+const NVCC_OF_HEADER: &str = r#"#!/bin/sh
+case "$*" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac
+for a in "$@"; do case "$a" in *.cu) file="$a";; esac; done
+header="$(dirname "$file")/part.cuh"
+if grep -q 'part.cuh' "$file" && grep -q '//SAY ' "$header"; then
+  sed -n 's|.*//SAY ||p' "$header" | sed "s|@|$file|; s|%|$header|" >&2
+  exit 2
+fi
+exit 0
+"#;
+
+#[tokio::test]
+async fn saving_a_header_compiles_the_open_sources_that_include_it() {
+    let project = Project::new(NVCC_OF_HEADER);
+    let source = "#include \"part.cuh\"\nfloat f() { return half_of(1); }\n";
+    let good = "float half_of(float);\n";
+    let names = ["a.cu", "b.cu"];
+    names.iter().for_each(|name| project.write(name, source));
+    project.write("part.cuh", good);
+    let header = project.uri("part.cuh");
+    let mut server = start(&project, json!({})).await;
+    for name in names {
+        server.open(&project.uri(name), "cuda-cpp", 1, source).await;
+    }
+    server.open(&header, "cuda-cpp", 1, good).await;
+    let bad = "//SAY @(2): error: identifier \"half_of\" is undefined\n";
+    for (text, count) in [(bad, 1), (good, 0)] {
+        project.write("part.cuh", text);
+        save(&mut server, &header).await;
+        // Both, though a compile of the header itself needs only one of them.
+        let mut waiting: Vec<String> = names.iter().map(|name| project.uri(name)).collect();
+        while !waiting.is_empty() {
+            let published = compiled(&mut server, count).await;
+            waiting.retain(|uri| published["uri"] != *uri);
+        }
+    }
+    server.finish_ignoring(LATE).await;
+}
+
+#[tokio::test]
+async fn columns_of_places_in_other_files_are_counted_as_the_client_counts() {
+    let header = "/* \u{1F600}\u{e9} */ float half_of(float);\n                  //SAY @(2): error: no instance of \"half_of\"\n                  //SAY %:1:16: note: declared here\n";
+    // In a line with other signs than ASCII, the column is one of characters.
+    for (encodings, character) in
+        [(json!({"general": {"positionEncodings": ["utf-8"]}}), 19), (json!({}), 16)]
+    {
+        let project = Project::new(NVCC_OF_HEADER);
+        let source = "#include \"part.cuh\"\nfloat f() { return half_of(1, 2); }\n";
+        project.write("k.cu", source);
+        project.write("part.cuh", header);
+        let uri = project.uri("k.cu");
+        let mut capabilities = encodings;
+        capabilities["textDocument"] = json!({"publishDiagnostics": {"relatedInformation": true}});
+        let mut server = start(&project, capabilities).await;
+        server.open(&uri, "cuda-cpp", 1, source).await;
+        let published = compiled(&mut server, 1).await;
+        let found = published["diagnostics"].as_array().unwrap();
+        let found = found.iter().find(|found| found["code"] == "nvcc/error").unwrap();
+        let place = &found["relatedInformation"][0]["location"];
+        assert_eq!(place["uri"], project.uri("part.cuh"), "{found}");
+        assert_eq!(place["range"]["start"], json!({"line": 0, "character": character}));
+        server.finish_ignoring(LATE).await;
+    }
+}

@@ -268,6 +268,53 @@ fn without_a_folder_that_can_be_written_all_is_a_miss_and_one_note_says_so() {
     assert_eq!((off.get(&key(1)), off.take_note()), (None, None));
 }
 
+/// A folder on a disk of its own of this many bytes. `None` where none can be mounted.
+#[cfg(target_os = "linux")]
+fn small_disk(bytes: usize) -> Option<SmallDisk> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"]).arg(folder.path());
+    let mounted = mount.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success());
+    mounted.then_some(SmallDisk(folder))
+}
+
+#[cfg(target_os = "linux")]
+struct SmallDisk(tempfile::TempDir);
+
+#[cfg(target_os = "linux")]
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        Command::new("umount").arg(self.0.path()).status().unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[expect(clippy::print_stderr, reason = "who runs the tests should know what was left out")]
+fn on_a_full_disk_all_is_a_miss_nothing_is_left_and_one_note_says_so() {
+    let Some(disk) = small_disk(1 << 20) else {
+        eprintln!("skipped: mounting a small disk takes root");
+        return;
+    };
+    let folder = disk.0.path();
+    let cache = Cache::open(Some(folder), 100 * MEGABYTE);
+    assert!(cache.put(&key(0), b"fits"));
+    let used = bytes_on_disk(folder);
+    for number in 1..4 {
+        assert!(!cache.put(&key(number), &vec![7; 2 << 20]));
+        assert_eq!(cache.get(&key(number)), None);
+    }
+    assert_eq!(cache.get(&key(0)).unwrap(), b"fits");
+    assert_eq!(bytes_on_disk(folder), used, "half an entry was left");
+    let note = cache.take_note().unwrap();
+    assert!(note.contains("Free some space") && note.contains(&folder.display().to_string()), "{note}");
+    assert_eq!(cache.take_note(), None);
+    // Another process, or this one after a pause, goes on once there is room.
+    let again = Cache::open(Some(folder), 100 * MEGABYTE);
+    assert!(again.put(&key(9), b"fits too"));
+    assert_eq!((again.get(&key(9)).unwrap(), again.take_note()), (b"fits too".to_vec(), None));
+}
+
 /// A value that can be told from every other by its key alone.
 fn value_for(number: usize) -> Vec<u8> {
     (0..500 + number * 37 % 3000).map(|index| (number * 31 + index) as u8).collect()

@@ -117,7 +117,7 @@ pub(super) fn finding(files: &mut Files<'_>, message: &Message, at: &At) -> Find
 }
 
 /// The message with the names that the assembler mangles as a person writes them.
-fn readable(message: &Message) -> String {
+pub(super) fn readable(message: &Message) -> String {
     if !matches!(message.origin, Origin::Ptxas | Origin::Nvlink) {
         return message.text.clone();
     }

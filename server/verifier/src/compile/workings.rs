@@ -62,7 +62,7 @@ impl Workings {
                 let finding = findings::finding(&mut files, message, &at);
                 files.add(at.file, finding);
             } else if message.place.is_none() || message.level == Level::Error {
-                notes.push(message.text.clone());
+                notes.push(findings::readable(message));
             }
         }
         if !outcome.success && errors == 0 && excused == 0 {

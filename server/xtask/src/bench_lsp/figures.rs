@@ -65,6 +65,18 @@ pub fn print(lines: usize, pause: Duration, columns: &[(String, Figures)]) {
     }
 }
 
+/// Prints the slowest keystrokes of a server: how long, where, and what was typed.
+#[allow(clippy::print_stdout, reason = "the list is what was asked for")]
+pub fn print_slowest(count: usize, (name, figures): &(String, Figures)) {
+    let mut keystrokes: Vec<_> = figures.typed.keystrokes.iter().collect();
+    keystrokes.sort_by_key(|keystroke| std::cmp::Reverse(keystroke.took));
+    println!("\nslowest keystrokes of {name}");
+    for keystroke in keystrokes.into_iter().take(count) {
+        let milliseconds = keystroke.took.as_secs_f64() * 1000.0;
+        println!("{milliseconds:>8.1} ms  line {:>6}  {:?}", keystroke.line + 1, keystroke.typed);
+    }
+}
+
 /// Median, 99th percentile and longest, in milliseconds.
 fn summary(times: &[Duration]) -> String {
     let mut times = times.to_vec();

@@ -23,6 +23,8 @@ const SNIPPETS: [&str; 4] = [
 pub struct Typed {
     /// From a keystroke to the findings that know of it, for each.
     pub findings: Vec<Duration>,
+    /// The same with what was typed.
+    pub keystrokes: Vec<Keystroke>,
     /// Keystrokes whose findings never came.
     pub missing: usize,
     /// From a hover's request to its answer.
@@ -35,10 +37,21 @@ pub struct Typed {
     pub unanswered: usize,
 }
 
+/// One keystroke.
+#[derive(Clone)]
+pub struct Keystroke {
+    /// From it to the findings that know of it.
+    pub took: Duration,
+    /// The line, from zero.
+    pub line: usize,
+    /// The line as typed so far, the keystroke included.
+    pub typed: String,
+}
+
 /// What was sent and not yet answered.
 #[derive(Default)]
 struct Waiting {
-    versions: BTreeMap<u64, Instant>,
+    versions: BTreeMap<u64, (Instant, Keystroke)>,
     hovers: BTreeMap<u64, Instant>,
     hints: BTreeMap<u64, Instant>,
 }
@@ -61,6 +74,7 @@ impl Typed {
     pub fn type_into(client: &mut Client, uri: &str, text: &str, pause: Duration) -> Result<Self> {
         let mut typed = Self {
             findings: Vec::new(),
+            keystrokes: Vec::new(),
             missing: 0,
             hovers: Vec::new(),
             hints: Vec::new(),
@@ -73,9 +87,15 @@ impl Typed {
         // From the last place to the first, so that the lines of those above stay.
         for (snippet, place) in SNIPPETS.iter().zip(places(text)).rev() {
             let (mut line, mut column) = (place + 1, 0);
+            let mut begun = String::new();
             for (count, character) in snippet.chars().enumerate() {
                 version += 1;
-                waiting.versions.insert(version, Instant::now());
+                begun.push(character);
+                let stroke = Keystroke { took: Duration::ZERO, line, typed: begun.clone() };
+                if character == '\n' {
+                    begun.clear();
+                }
+                waiting.versions.insert(version, (Instant::now(), stroke));
                 client.notify("textDocument/didChange", &change(uri, version, line, column, character))?;
                 (line, column) = if character == '\n' { (line + 1, 0) } else { (line, column + 1) };
                 if count % 4 == 3 {
@@ -112,7 +132,10 @@ impl Typed {
             // Findings of a version know of all keystrokes before it.
             let later = waiting.versions.split_off(&(version + 1));
             let known = std::mem::replace(&mut waiting.versions, later);
-            self.findings.extend(known.values().map(|sent| arrived.at - *sent));
+            for (sent, keystroke) in known.into_values() {
+                self.findings.push(arrived.at - sent);
+                self.keystrokes.push(Keystroke { took: arrived.at - sent, ..keystroke });
+            }
         } else if let Some(id) = message["id"].as_u64().filter(|_| message.get("method").is_none()) {
             let (sent, latencies) = match (waiting.hovers.remove(&id), waiting.hints.remove(&id)) {
                 (Some(sent), _) => (sent, &mut self.hovers),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Environment, Piece};
+use super::{Environment, Launches, Piece};
 
 /// Names that mean something else than they did.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Environment {
             mentioned.extend(a.symmetric_difference(b).map(String::as_str));
         }
         let mut defined: HashSet<&str> = HashSet::new();
-        differences(&now.launches, &then.launches, |a, b| a == b, &mut defined);
+        differences(&now.launches, &then.launches, |a, b| a.answers() == b.answers(), &mut defined);
         defined.extend(now.asked_after.symmetric_difference(&then.asked_after).map(String::as_str));
         // `Traits::kTile` is written in many ways, but never without its last part.
         let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
@@ -43,6 +43,25 @@ impl Environment {
             mentioned: mentioned.into_iter().map(last).collect(),
             defined: defined.into_iter().map(last).collect(),
         })
+    }
+}
+
+impl Launches {
+    /// What a rule may ask, so that two that answer alike compare as equal: of none, some or all launches, never of how many. A
+    /// launch that is typed among others of the same kernel then leaves that kernel's findings as they are.
+    pub(super) fn answers(self) -> Self {
+        let share = |some: usize| match some {
+            0 => 0,
+            all if all == self.count => 2,
+            _ => 1,
+        };
+        Self {
+            count: self.count.min(1),
+            rounding_up: share(self.rounding_up),
+            one_column: share(self.one_column),
+            one_block: share(self.one_block),
+            ..self
+        }
     }
 }
 
@@ -67,4 +86,27 @@ fn differences<'n, V>(
             .map(|(name, _)| name.as_str()),
     );
     names.extend(then.keys().filter(|name| !now.contains_key(*name)).map(String::as_str));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::environment;
+
+    #[test]
+    fn one_more_launch_of_the_same_kind_changes_no_name() {
+        let launch = |name: &str, grid: &str| format!("void {name}(int n) {{ k<<<{grid}, 256>>>(n); }}\n");
+        let rounded = "(n + 255) / 256";
+        let one = launch("a", rounded);
+        let two = launch("a", rounded) + &launch("b", rounded);
+        let mixed = two.clone() + &launch("c", "n");
+        let defined = |now: &str, then: &str| {
+            let (now, then) = (environment(now), environment(then));
+            let changed = now.changed_names(&then).unwrap();
+            assert_eq!(now.hash() == then.hash(), changed.defined.is_empty() && changed.mentioned.is_empty());
+            changed.defined
+        };
+        assert_eq!(defined(&two, &one), Vec::<String>::new(), "all launches round up, then as now");
+        assert_eq!(defined(&mixed, &two), ["k"], "some do");
+        assert_eq!(defined(&one, ""), ["k"]);
+    }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::rules::tests::harness::parse;
 
-fn environment(source: &str) -> Environment {
+pub(super) fn environment(source: &str) -> Environment {
     let tree = parse(source);
     let mut cursor = tree.root_node().walk();
     let pieces: Vec<Piece> =
