@@ -7,6 +7,7 @@
 //!                    +- conditionals, head
 //! ```
 
+mod allocations;
 mod arguments;
 mod conditionals;
 mod declarators;
