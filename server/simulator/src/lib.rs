@@ -6,4 +6,12 @@
 //!
 //! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
 
+pub mod code;
+pub mod counters;
+pub mod device;
+pub mod image;
+pub mod machine;
+pub mod math;
+pub mod memory;
 pub mod ptx;
+pub mod runtime;

@@ -105,10 +105,15 @@ pub struct Variable {
     pub vector: u32,
     /// `.align`, in bytes; the natural alignment of the type where the text does not say.
     pub align: u32,
-    /// Array dimensions, outermost first; empty for a scalar, 0 for `[]`.
+    /// Array dimensions, outermost first; empty for a scalar. `[]` is as long as its initialisers, and 0 without them.
     pub dimensions: Vec<u64>,
-    /// Initialisers in memory order, nested braces flattened with zeros filled in; empty where there are none.
+    /// Initialisers in memory order, nested braces flattened with zeros filled in; what follows the last of them is zero.
+    /// Empty where there are none.
     pub initial: Vec<Initial>,
+    /// `.attribute(.managed)`: the host uses it too.
+    pub managed: bool,
+    /// Properties of a `.samplerref` or `.texref`: `addr_mode_0`, `wrap`.
+    pub properties: Vec<(String, String)>,
     /// Line of the PTX text, from 1.
     pub line: u32,
 }
@@ -148,7 +153,8 @@ pub struct Function {
     pub returns: Vec<Variable>,
     /// Parameters in order.
     pub parameters: Vec<Variable>,
-    /// Performance and other directives with their numbers: `maxntid` `[1024, 1, 1]`, `minnctapersm` `[1]`.
+    /// Performance and other directives with their numbers: `maxntid` `[1024, 1, 1]`, `minnctapersm` `[1]`; those without
+    /// numbers too (`explicitcluster`).
     pub directives: Vec<(String, Vec<u64>)>,
     /// Statements, or nothing for a declaration.
     pub body: Option<Vec<Statement>>,
@@ -204,7 +210,7 @@ pub struct Location {
     pub line: u32,
     /// Column, from 1; 0 for none.
     pub column: u32,
-    /// Label of the inlined function's name in [`Module::strings`].
+    /// Key of the inlined function's name in [`Module::strings`]: its label, or `label+offset`.
     pub function: Option<String>,
     /// Where the function was inlined: file, line, column.
     pub inlined_at: Option<(u32, u32, u32)>,
@@ -244,7 +250,7 @@ pub enum Operand {
     Not(String),
     /// `symbol+8` outside brackets.
     NameOffset(String, i64),
-    /// An integer literal, in two's complement.
+    /// An integer literal, in two's complement. `WARP_SZ` is 32.
     Int(u64),
     /// `0f3F800000`: the bits.
     F32(u32),

@@ -1,0 +1,575 @@
+//! From syntax to drafts: names become registers, addresses and labels.
+
+use std::collections::HashMap;
+
+use crate::code::emit;
+use crate::code::form::{Form, class};
+use crate::code::layout;
+use crate::code::link::{Definition, Linked};
+use crate::code::op::{ATOMIC, CONSTANT, Class, HIDDEN, Handler, NONE, ROW, SLOTS};
+use crate::code::{CallSite, Code, Refusal, Source, SourcePlace, supported};
+use crate::machine::warp::Row;
+use crate::ptx::ast::{Instruction, Location, Operand, Scalar, Space, Statement, Variable};
+
+/// A virtual register of a function: index into [`Body::registers`].
+pub(super) type Reg = u32;
+
+/// An operand of a draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// Nothing.
+    None,
+    /// A register, read.
+    Use(Reg),
+    /// A register, written.
+    Def(Reg),
+    /// A constant's slot, or one of the masks that never change.
+    Fixed(u32),
+}
+
+/// The mask that is all ones, and the one that is all zeros.
+pub(super) const TRUE: u32 = 0;
+pub(super) const FALSE: u32 = 1;
+
+/// Where a draft leads besides the draft after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// Nowhere else.
+    Next,
+    /// To a label, if the guard holds.
+    Branch(usize),
+    /// To a block: a jump that layout put in.
+    Block(usize),
+    /// To one of these labels; the op's table is filled in.
+    Table(Vec<usize>),
+    /// Out of the function.
+    Leave,
+}
+
+/// An op whose registers and targets are not yet places.
+#[derive(Clone)]
+pub(super) struct Draft {
+    pub run: Handler,
+    pub slots: [Slot; SLOTS],
+    pub immediate: i64,
+    pub aux: u32,
+    pub flags: u16,
+    /// Register and whether it is negated.
+    pub guard: Option<(Reg, bool)>,
+    pub flow: Flow,
+    pub source: Source,
+}
+
+impl Draft {
+    /// Registers that it reads, its guard too.
+    pub fn uses(&self) -> impl Iterator<Item = Reg> {
+        let slots = self.slots.iter().filter_map(|slot| match slot {
+            Slot::Use(reg) => Some(*reg),
+            _ => None,
+        });
+        slots.chain(self.guard.map(|(reg, _)| reg))
+    }
+
+    /// Registers that it writes.
+    pub fn defs(&self) -> impl Iterator<Item = Reg> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Def(reg) => Some(*reg),
+            _ => None,
+        })
+    }
+}
+
+/// What a name stands for in a function.
+#[derive(Debug, Clone)]
+pub(super) enum Name {
+    Register(Reg),
+    /// A vector register: its elements.
+    Registers(Vec<Reg>),
+    /// Bytes from the start of the frame's local memory: `.local`, parameters of device functions, arguments of calls. Its
+    /// size and alignment too.
+    Frame {
+        offset: u32,
+        bytes: u32,
+        align: u32,
+    },
+    /// Bytes from the start of shared memory.
+    Shared(u32),
+    /// Bytes from the start of the kernel's parameters.
+    Parameter(u32),
+    Label(usize),
+    Labels(Vec<String>),
+    /// Parameters and returns of a call through a pointer.
+    Prototype,
+}
+
+/// What is collected over a kernel's functions.
+pub(super) struct Unit<'a> {
+    pub linked: &'a Linked,
+    pub functions: Vec<Definition>,
+    constants: HashMap<(u128, Class), u32>,
+    rows: Vec<Row>,
+    /// Bytes of static shared memory.
+    shared: u32,
+    /// Where `extern __shared__` is taken to begin, and its alignment.
+    dynamic_shared: u32,
+    shared_align: u32,
+    /// Shared variables of modules that are placed already.
+    shared_names: HashMap<(usize, String), u32>,
+    places: Vec<SourcePlace>,
+    place_index: HashMap<(usize, Location), u32>,
+    opcodes: Vec<String>,
+    opcode_index: HashMap<String, u32>,
+    pub calls: Vec<CallSite>,
+    pub tables: Vec<Vec<u32>>,
+    /// Something calls through a pointer.
+    pub indirect: bool,
+    /// Something's result can depend on the order of blocks.
+    pub ordered: bool,
+}
+
+/// A function being lowered.
+pub(super) struct Body<'a, 'u> {
+    pub unit: &'u mut Unit<'a>,
+    pub module: usize,
+    pub is_entry: bool,
+    scopes: Vec<HashMap<String, Name>>,
+    pub registers: Vec<Class>,
+    pub drafts: Vec<Draft>,
+    /// Drafts that follow the one that is being made.
+    after: Vec<Draft>,
+    /// The draft that each label stands before.
+    pub labels: Vec<usize>,
+    /// Bytes of local memory.
+    pub local: u32,
+    /// The carry flag, `CC.CF`.
+    carry: Option<Reg>,
+    guard: Option<(Reg, bool)>,
+    source: Source,
+}
+
+/// What lowering an instruction gives: nothing, or what is wrong with it.
+pub(super) type Lowered = Result<(), String>;
+
+/// Lowers a kernel and all functions that it can reach.
+pub(super) fn kernel(linked: &Linked, kernel: Definition) -> Result<Code, Refusal> {
+    // Where dynamic shared memory begins is known when all static variables have been met: then once more.
+    let code = lower_with(linked, kernel, 0)?;
+    match code.dynamic_shared {
+        0 => Ok(code),
+        offset => lower_with(linked, kernel, offset),
+    }
+}
+
+fn lower_with(linked: &Linked, kernel: Definition, dynamic_shared: u32) -> Result<Code, Refusal> {
+    let mut unit = Unit {
+        linked,
+        functions: vec![kernel],
+        dynamic_shared,
+        constants: HashMap::new(),
+        rows: Vec::new(),
+        shared: 0,
+        shared_align: 16,
+        shared_names: HashMap::new(),
+        places: Vec::new(),
+        place_index: HashMap::new(),
+        opcodes: Vec::new(),
+        opcode_index: HashMap::new(),
+        calls: Vec::new(),
+        tables: Vec::new(),
+        indirect: false,
+        ordered: false,
+    };
+    let mut ops = emit::Emitter::default();
+    let mut at = 0;
+    let mut pointers = HashMap::new();
+    while at < unit.functions.len() {
+        let definition = unit.functions[at];
+        let body = function(&mut unit, definition)?;
+        ops.function(&linked.syntax(definition).name, body, &mut unit.tables);
+        if unit.indirect && pointers.is_empty() {
+            for taken in linked.taken() {
+                let index = unit.function(taken);
+                pointers.insert(linked.address(taken), index);
+            }
+        }
+        at += 1;
+    }
+    let dynamic_shared = unit.shared.next_multiple_of(unit.shared_align);
+    Ok(Code {
+        ops: ops.ops,
+        sources: ops.sources,
+        places: unit.places,
+        opcodes: unit.opcodes,
+        functions: ops.functions,
+        calls: unit.calls,
+        constants: unit.rows,
+        tables: unit.tables,
+        pointers,
+        ordered: unit.ordered,
+        shared_bytes: unit.shared,
+        dynamic_shared,
+    })
+}
+
+/// A function's drafts, without the names that made them.
+pub(super) struct Finished {
+    pub drafts: Vec<Draft>,
+    pub labels: Vec<usize>,
+    pub registers: Vec<Class>,
+    pub local: u32,
+}
+
+fn function(unit: &mut Unit<'_>, definition: Definition) -> Result<Finished, Refusal> {
+    let linked = unit.linked;
+    let syntax = linked.syntax(definition);
+    let mut body = Body {
+        unit,
+        module: definition.0,
+        is_entry: syntax.is_entry,
+        scopes: vec![HashMap::new()],
+        registers: Vec::new(),
+        drafts: Vec::new(),
+        after: Vec::new(),
+        labels: Vec::new(),
+        local: 0,
+        carry: None,
+        guard: None,
+        source: Source { line: syntax.line, place: u32::MAX, opcode: 0 },
+    };
+    body.signature(&syntax.parameters, &syntax.returns);
+    body.statements(syntax.body.as_deref().unwrap_or_default())?;
+    body.drop_unused_results();
+    // A body may end without `ret`.
+    let end = body.draft(crate::machine::control::ret(), [Slot::None; SLOTS]);
+    body.drafts.push(Draft { flow: Flow::Leave, flags: HIDDEN, guard: None, ..end });
+    Ok(Finished { drafts: body.drafts, labels: body.labels, registers: body.registers, local: body.local })
+}
+
+/// Where parameters and returns lie in a device function's frame: caller and callee agree without knowing each other.
+pub(super) fn convention(sizes: &[(u32, u32)]) -> (Vec<u32>, u32) {
+    let mut end = 0;
+    let offsets = sizes.iter().map(|&(bytes, align)| layout::grow(&mut end, bytes, align.max(4))).collect();
+    (offsets, end.next_multiple_of(4))
+}
+
+impl Unit<'_> {
+    /// The number of a function in this kernel's code.
+    pub fn function(&mut self, definition: Definition) -> u32 {
+        let found = self.functions.iter().position(|f| *f == definition);
+        found.unwrap_or_else(|| {
+            self.functions.push(definition);
+            self.functions.len() - 1
+        }) as u32
+    }
+
+    /// The slot of a constant: the value in all lanes.
+    pub fn constant(&mut self, bits: u128, class: Class) -> u32 {
+        let bits = match class {
+            Class::Predicate => return if bits == 0 { FALSE } else { TRUE },
+            Class::Single => bits & u128::from(u32::MAX),
+            Class::Double => bits & u128::from(u64::MAX),
+            Class::Quad => bits,
+        };
+        let rows = &mut self.rows;
+        *self.constants.entry((bits, class)).or_insert_with(|| {
+            let slot = rows.len() as u32 * ROW | CONSTANT;
+            let words = class.rows() as usize;
+            // Lanes lie side by side, each of `words` words.
+            let word = |at: usize| (bits >> (at % words * 32)) as u32;
+            for row in 0..words {
+                rows.push(Row(std::array::from_fn(|lane| word(row * 32 + lane))));
+            }
+            slot
+        })
+    }
+
+    fn opcode(&mut self, instruction: &Instruction) -> u32 {
+        let mut text = instruction.opcode.clone();
+        for modifier in &instruction.modifiers {
+            text.push('.');
+            text.push_str(modifier);
+        }
+        let opcodes = &mut self.opcodes;
+        *self.opcode_index.entry(text.clone()).or_insert_with(|| {
+            opcodes.push(text);
+            opcodes.len() as u32 - 1
+        })
+    }
+
+    fn place(&mut self, module: usize, location: &Location) -> u32 {
+        if location.line == 0 {
+            return u32::MAX;
+        }
+        let tree = &self.linked.modules[module];
+        let places = &mut self.places;
+        *self.place_index.entry((module, location.clone())).or_insert_with(|| {
+            let file = |index: u32| tree.files.get(&index).cloned().unwrap_or_default();
+            places.push(SourcePlace {
+                file: file(location.file),
+                line: location.line,
+                column: location.column,
+                function: location.function.as_ref().and_then(|label| tree.strings.get(label).cloned()),
+                inlined_at: location.inlined_at.map(|(index, line, column)| (file(index), line, column)),
+            });
+            places.len() as u32 - 1
+        })
+    }
+
+    /// A module's shared variable, placed when a function of this kernel first names it.
+    fn shared(&mut self, module: usize, name: &str) -> Option<u32> {
+        let linked = self.linked;
+        let own = linked.modules[module].variables.iter().map(|variable| (module, variable));
+        let others = linked
+            .modules
+            .iter()
+            .enumerate()
+            .flat_map(|(m, tree)| tree.variables.iter().map(move |v| (m, v)));
+        let is_it = |(_, v): &(usize, &Variable)| v.name == name && v.space == Space::Shared;
+        let (module, variable) = own.chain(others).find(is_it)?;
+        if let Some(&offset) = self.shared_names.get(&(module, name.to_owned())) {
+            return Some(offset);
+        }
+        let offset = self.place_shared(variable);
+        self.shared_names.insert((module, name.to_owned()), offset);
+        Some(offset)
+    }
+
+    fn place_shared(&mut self, variable: &Variable) -> u32 {
+        let bytes = layout::bytes(variable) as u32;
+        if bytes == 0 {
+            self.shared_align = self.shared_align.max(variable.align);
+            return self.dynamic_shared;
+        }
+        layout::grow(&mut self.shared, bytes, variable.align)
+    }
+}
+
+impl Body<'_, '_> {
+    fn signature(&mut self, parameters: &[Variable], returns: &[Variable]) {
+        if self.is_entry {
+            for (variable, (offset, _)) in parameters.iter().zip(layout::sequence(parameters)) {
+                self.declare(&variable.name, Name::Parameter(offset));
+            }
+            return;
+        }
+        let all: Vec<&Variable> = parameters.iter().chain(returns).collect();
+        let sizes: Vec<(u32, u32)> = all.iter().map(|v| (layout::bytes(v) as u32, v.align)).collect();
+        let (offsets, end) = convention(&sizes);
+        self.local = end;
+        for ((variable, offset), (bytes, align)) in all.into_iter().zip(offsets).zip(sizes) {
+            self.declare(&variable.name, Name::Frame { offset, bytes, align });
+        }
+    }
+
+    pub fn declare(&mut self, name: &str, meaning: Name) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.to_owned(), meaning);
+        }
+    }
+
+    /// What a name stands for here.
+    pub fn name(&self, name: &str) -> Option<&Name> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// A fresh register.
+    pub fn register(&mut self, class: Class) -> Reg {
+        self.registers.push(class);
+        self.registers.len() as u32 - 1
+    }
+
+    /// The carry flag, `CC.CF`.
+    pub fn carry(&mut self) -> Reg {
+        let fresh = self.registers.len() as u32;
+        if self.carry.is_none() {
+            self.registers.push(Class::Predicate);
+        }
+        *self.carry.get_or_insert(fresh)
+    }
+
+    fn statements(&mut self, statements: &[Statement]) -> Result<(), Refusal> {
+        for statement in statements {
+            if let Statement::Label(name) = statement {
+                self.labels.push(usize::MAX);
+                self.declare(name, Name::Label(self.labels.len() - 1));
+            }
+        }
+        statements.iter().try_for_each(|statement| self.statement(statement))
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Result<(), Refusal> {
+        match statement {
+            Statement::Block(inner) => {
+                self.scopes.push(HashMap::new());
+                let result = self.statements(inner);
+                self.scopes.pop();
+                result?;
+            }
+            Statement::Label(name) => {
+                if let Some(&Name::Label(label)) = self.name(name) {
+                    self.labels[label] = self.drafts.len();
+                }
+            }
+            Statement::Registers { ty, vector, names } => {
+                for (name, count) in names {
+                    self.declare_registers(name, *count, *ty, *vector);
+                }
+            }
+            Statement::Variable(variable) => self.variable(variable),
+            Statement::Location(location) => self.source.place = self.unit.place(self.module, location),
+            Statement::BranchTargets(name, labels) => self.declare(name, Name::Labels(labels.clone())),
+            Statement::CallPrototype { name, .. } | Statement::CallTargets(name, _) => {
+                self.declare(name, Name::Prototype);
+            }
+            Statement::Pragma(_) => {}
+            Statement::Instruction(instruction) => {
+                self.instruction(instruction).map_err(|message| Refusal {
+                    message,
+                    line: instruction.line,
+                    place: self.unit.places.get(self.source.place as usize).cloned(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn declare_registers(&mut self, name: &str, count: Option<u32>, ty: Scalar, vector: u32) {
+        let one = |body: &mut Self, name: &str| {
+            let meaning = if vector > 1 {
+                Name::Registers((0..vector).map(|_| body.register(class(ty))).collect())
+            } else {
+                Name::Register(body.register(class(ty)))
+            };
+            body.declare(name, meaning);
+        };
+        match count {
+            None => one(self, name),
+            Some(count) => (0..count).for_each(|at| one(self, &format!("{name}{at}"))),
+        }
+    }
+
+    fn variable(&mut self, variable: &Variable) {
+        let meaning = match variable.space {
+            Space::Shared => Name::Shared(self.unit.place_shared(variable)),
+            _ => {
+                let (bytes, align) = (layout::bytes(variable) as u32, variable.align);
+                let offset = layout::grow(&mut self.local, bytes.next_multiple_of(4), align.max(4));
+                Name::Frame { offset, bytes, align }
+            }
+        };
+        self.declare(&variable.name, meaning);
+    }
+
+    fn instruction(&mut self, instruction: &Instruction) -> Lowered {
+        self.source.line = instruction.line;
+        self.source.opcode = self.unit.opcode(instruction);
+        self.guard = match &instruction.guard {
+            None => None,
+            Some(guard) => match self.name(&guard.register) {
+                Some(&Name::Register(reg)) => Some((reg, guard.negated)),
+                _ => return Err(format!("{} guards an instruction but is no register", guard.register)),
+            },
+        };
+        let mut form = Form::new(instruction);
+        let text = self.unit.opcodes[self.source.opcode as usize].clone();
+        let Some(support) = supported::find(&instruction.opcode) else {
+            return Err(format!("the simulator has no {text}"));
+        };
+        (support.lower)(self, &mut form, instruction).map_err(|why| format!("{text}: {why}"))?;
+        if let [word, ..] = form.rest() {
+            return Err(format!("the simulator has no {text}: .{word} is not supported there"));
+        }
+        let after = std::mem::take(&mut self.after);
+        self.drafts.extend(after);
+        Ok(())
+    }
+
+    /// Results of atomics: one that nobody reads is not kept; one that somebody reads can depend on the order of blocks.
+    fn drop_unused_results(&mut self) {
+        let mut used = vec![false; self.registers.len()];
+        self.drafts.iter().flat_map(Draft::uses).for_each(|reg| used[reg as usize] = true);
+        for draft in self.drafts.iter_mut().filter(|draft| draft.flags & ATOMIC != 0) {
+            match draft.slots[0] {
+                Slot::Def(reg) if used[reg as usize] => self.unit.ordered = true,
+                _ => draft.slots[0] = Slot::None,
+            }
+        }
+    }
+
+    /// A draft of the current instruction.
+    pub fn draft(&self, run: Handler, slots: [Slot; SLOTS]) -> Draft {
+        Draft {
+            run,
+            slots,
+            immediate: 0,
+            aux: 0,
+            flags: 0,
+            guard: self.guard,
+            flow: Flow::Next,
+            source: self.source,
+        }
+    }
+
+    /// Appends a draft.
+    pub fn push(&mut self, draft: Draft) {
+        self.drafts.push(draft);
+    }
+
+    /// Appends an op that the text does not hold: before the current instruction's own.
+    pub fn push_hidden(&mut self, run: Handler, slots: [Slot; SLOTS], immediate: i64) {
+        let draft = self.draft(run, slots);
+        self.drafts.push(Draft { flags: HIDDEN, immediate, ..draft });
+    }
+
+    /// Keeps an op until the current instruction's own is there.
+    pub fn push_after(&mut self, run: Handler, slots: [Slot; SLOTS]) {
+        let draft = self.draft(run, slots);
+        self.after.push(Draft { flags: HIDDEN, ..draft });
+    }
+
+    /// Keeps a finished draft until the current instruction's own is there.
+    pub fn push_after_draft(&mut self, draft: Draft) {
+        self.after.push(draft);
+    }
+
+    /// A table for `brx.idx`, filled in when blocks have places.
+    pub fn table(&mut self) -> u32 {
+        self.unit.tables.push(Vec::new());
+        self.unit.tables.len() as u32 - 1
+    }
+
+    /// A label by its name.
+    pub fn label(&self, name: &str) -> Result<usize, String> {
+        match self.name(name) {
+            Some(&Name::Label(label)) => Ok(label),
+            _ => Err(format!("{name} is not a label here")),
+        }
+    }
+
+    /// Offset, bytes and alignment of a variable in the frame.
+    pub fn frame_place(&self, name: &str) -> Option<(u32, u32, u32)> {
+        match self.name(name) {
+            Some(&Name::Frame { offset, bytes, align }) => Some((offset, bytes, align)),
+            _ => None,
+        }
+    }
+
+    /// A shared variable of a module.
+    pub fn shared(&mut self, name: &str) -> Option<u32> {
+        self.unit.shared(self.module, name)
+    }
+
+    /// The operand at `at`.
+    pub fn operand<'i>(instruction: &'i Instruction, at: usize) -> Result<&'i Operand, String> {
+        instruction.operands.get(at).ok_or_else(|| format!("operand {} is missing", at + 1))
+    }
+}
+
+/// Slots from the first few; the rest is empty.
+pub(super) fn slots<const N: usize>(first: [Slot; N]) -> [Slot; SLOTS] {
+    let mut all = [Slot::None; SLOTS];
+    all[..N].copy_from_slice(&first);
+    all
+}
+
+const _: () = assert!(NONE != TRUE && NONE != FALSE);

@@ -1,0 +1,86 @@
+//! What the memory system of a GPU would have done for each instruction.
+//!
+//! A *request* is one execution of an access by a warp. Global and local memory move in *sectors* of 32 bytes: a request
+//! touches some number of them, and could have touched fewer had its lanes lain side by side. Shared memory answers in
+//! *wavefronts*: in each, every one of 32 banks gives one word of 4 bytes.
+//!
+//! Definitions are chosen so that the numbers equal those of Nsight Compute's source page: [`Count::sectors`] is `L2
+//! Theoretical Sectors Global`, [`Count::wavefronts`] is `L1 Wavefronts Shared`, with their ideals.
+
+mod access;
+mod report;
+
+pub use access::Direction;
+pub use report::{InstructionCounters, LaunchCounters, LineCounters};
+
+/// Counters of one instruction. Sums over the warps that executed it, but for the maxima.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Times that a warp (or a group of its lanes) executed it.
+    pub warps: u64,
+    /// Lanes that were active, summed.
+    pub active: u64,
+    /// Lanes that were active and whose guard held, summed.
+    pub guarded: u64,
+    /// Branches: times that lanes of one group went both ways.
+    pub divergent: u64,
+    /// Accesses: times that at least one lane's guard held.
+    pub requests: u64,
+    /// Accesses: bytes that lanes asked for.
+    pub bytes: u64,
+    /// Global and local accesses: distinct sectors of 32 bytes.
+    pub sectors: u64,
+    /// Global and local accesses: sectors, had the lanes lain side by side.
+    pub ideal_sectors: u64,
+    /// Shared accesses: wavefronts.
+    pub wavefronts: u64,
+    /// Shared accesses: wavefronts without bank conflicts.
+    pub ideal_wavefronts: u64,
+    /// Shared accesses: the most wavefronts of one request.
+    pub worst_wavefronts: u32,
+    /// Atomics: the most lanes of one request that update one address.
+    pub worst_contention: u32,
+    /// Atomics: updates that wait for another lane of their request at the same address, summed.
+    pub serialised: u64,
+}
+
+impl Count {
+    /// Adds another worker's, or another instruction's.
+    pub fn add(&mut self, other: &Count) {
+        self.warps += other.warps;
+        self.active += other.active;
+        self.guarded += other.guarded;
+        self.divergent += other.divergent;
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.sectors += other.sectors;
+        self.ideal_sectors += other.ideal_sectors;
+        self.wavefronts += other.wavefronts;
+        self.ideal_wavefronts += other.ideal_wavefronts;
+        self.worst_wavefronts = self.worst_wavefronts.max(other.worst_wavefronts);
+        self.worst_contention = self.worst_contention.max(other.worst_contention);
+        self.serialised += other.serialised;
+    }
+}
+
+/// A worker's counters.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// By op of the kernel's code.
+    pub ops: Vec<Count>,
+}
+
+impl Counts {
+    /// Zeros for `ops` ops.
+    #[must_use]
+    pub fn new(ops: usize) -> Self {
+        Self { ops: vec![Count::default(); ops] }
+    }
+
+    /// Adds another worker's.
+    pub fn add(&mut self, other: &Counts) {
+        for (mine, theirs) in self.ops.iter_mut().zip(&other.ops) {
+            mine.add(theirs);
+        }
+    }
+}

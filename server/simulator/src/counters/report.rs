@@ -1,0 +1,68 @@
+//! Counters as they leave the simulator: by instruction, by source line.
+
+use std::collections::BTreeMap;
+
+use crate::code::SourcePlace;
+use crate::counters::Count;
+
+/// Counters of one PTX instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstructionCounters {
+    /// Line of the PTX text, from 1.
+    pub ptx_line: u32,
+    /// Source place, where the PTX names it.
+    pub place: Option<SourcePlace>,
+    /// Opcode with its modifiers: `ld.global.f32`.
+    pub opcode: String,
+    /// What was counted.
+    pub count: Count,
+}
+
+/// Counters of one source line: the sums over its instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineCounters {
+    /// Path as the PTX names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// What was counted.
+    pub count: Count,
+}
+
+/// Counters of one launch; no instructions where they were off.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LaunchCounters {
+    /// In the order of the code.
+    pub instructions: Vec<InstructionCounters>,
+    /// Blocks that ran.
+    pub blocks: u64,
+    /// Blocks of the grid; more than [`blocks`](Self::blocks) where a share was simulated.
+    pub grid_blocks: u64,
+    /// Instructions that warps executed, counted whether counters are on or not.
+    pub warp_instructions: u64,
+}
+
+impl LaunchCounters {
+    /// Sums by source line, in the order of file and line. Instructions of inlined functions count for the line of the
+    /// function itself.
+    #[must_use]
+    pub fn by_line(&self) -> Vec<LineCounters> {
+        let mut lines: BTreeMap<(&str, u32), Count> = BTreeMap::new();
+        for instruction in &self.instructions {
+            if let Some(place) = &instruction.place {
+                lines.entry((&place.file, place.line)).or_default().add(&instruction.count);
+            }
+        }
+        let line =
+            |((file, line), count): ((&str, u32), Count)| LineCounters { file: file.to_owned(), line, count };
+        lines.into_iter().map(line).collect()
+    }
+
+    /// The sum over all instructions.
+    #[must_use]
+    pub fn total(&self) -> Count {
+        let mut total = Count::default();
+        self.instructions.iter().for_each(|instruction| total.add(&instruction.count));
+        total
+    }
+}

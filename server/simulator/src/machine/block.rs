@@ -1,0 +1,268 @@
+//! Blocks, and the clusters that they form: what runs on one worker.
+
+use std::sync::Arc;
+
+use crate::code::Code;
+use crate::counters::Counts;
+use crate::machine::access::Span;
+use crate::machine::barrier::{BARRIERS, Barrier, ClusterBarrier};
+use crate::machine::exec::{Exec, Slice};
+use crate::machine::fault::{Fault, FaultKind, Trouble};
+use crate::machine::grid::Grid;
+use crate::machine::lanes::Registers;
+use crate::machine::warp::{Group, Wait, Warp};
+use crate::memory::Allocations;
+
+/// Instructions that a warp runs before the next of its block.
+const SLICE: u64 = 4096;
+
+/// What a block's warps share.
+pub(crate) struct Shared {
+    /// Index in the grid.
+    pub index: [u32; 3],
+    /// Rank in its cluster.
+    pub rank: u32,
+    /// Shared memory, 16 bytes a piece for its alignment.
+    pub memory: Box<[u128]>,
+    /// Bytes of it.
+    pub bytes: u32,
+    /// Named barriers.
+    pub barriers: [Barrier; BARRIERS],
+    /// Lanes that have not exited, by warp.
+    pub live: Vec<u32>,
+    /// The generation of the cluster's barrier that each thread last arrived at.
+    pub cluster_generation: Vec<u64>,
+    /// Threads that exited since the cluster's barrier was last told.
+    left: u32,
+}
+
+impl Shared {
+    /// Lanes of a warp exit.
+    pub fn threads_left(&mut self, warp: u32, mask: u32) {
+        self.live[warp as usize] &= !mask;
+        self.left += mask.count_ones();
+        for barrier in &mut self.barriers {
+            barrier.check(&self.live);
+        }
+    }
+}
+
+/// What the blocks of a cluster share.
+pub(crate) struct Cluster {
+    /// Its barrier.
+    pub barrier: ClusterBarrier,
+    /// Shared memory of each block by rank: first byte, length.
+    pub memories: Vec<(*mut u8, u32)>,
+}
+
+/// Can this group run, as far as barriers go?
+pub(crate) fn is_ready(group: &Group, shared: &Shared, cluster: &Cluster) -> bool {
+    match group.wait {
+        Wait::Nothing | Wait::Finished => true,
+        Wait::Barrier { id, generation } => shared.barriers[id].generation > generation,
+        Wait::Cluster { generation } => cluster.barrier.generation > generation,
+        Wait::Lanes { .. } => false,
+    }
+}
+
+struct Block {
+    shared: Shared,
+    warps: Vec<Warp>,
+}
+
+/// A worker's own: counters and what it last knew of the allocations.
+pub(crate) struct Worker {
+    /// Counters by op.
+    pub counts: Option<Counts>,
+    /// Allocations as they were when last looked at.
+    pub allocations: Arc<Allocations>,
+    /// The allocation that was hit last.
+    pub span: Span,
+}
+
+/// The blocks of a cluster (one, where there are no clusters), running together.
+pub(crate) struct Unit {
+    blocks: Vec<Block>,
+    cluster: Cluster,
+}
+
+impl Unit {
+    /// Room for a cluster.
+    pub fn new(grid: &Grid<'_>, code: &Code) -> Self {
+        let threads = grid.threads();
+        let warps = threads.div_ceil(32);
+        let bytes = grid.shared_bytes;
+        let size = grid.cluster.iter().product::<u32>();
+        let mut blocks: Vec<Block> = (0..size)
+            .map(|rank| Block {
+                shared: Shared {
+                    index: [0; 3],
+                    rank,
+                    memory: vec![0; bytes.div_ceil(16) as usize].into_boxed_slice(),
+                    bytes,
+                    barriers: Default::default(),
+                    live: Vec::new(),
+                    cluster_generation: if size > 1 { vec![0; warps as usize * 32] } else { Vec::new() },
+                    left: 0,
+                },
+                warps: (0..warps).map(|warp| Warp::new(warp, threads - warp * 32, code)).collect(),
+            })
+            .collect();
+        let memories = blocks.iter_mut().map(|b| (b.shared.memory.as_mut_ptr().cast(), bytes)).collect();
+        Unit { blocks, cluster: Cluster { barrier: ClusterBarrier::default(), memories } }
+    }
+
+    /// Begins the blocks of cluster `number`.
+    pub fn restart(&mut self, grid: &Grid<'_>, code: &Code, number: u64) {
+        let threads = grid.threads();
+        for block in &mut self.blocks {
+            let shared = &mut block.shared;
+            shared.index = grid.block_index(number, shared.rank);
+            shared.memory.fill(0);
+            shared.live.clear();
+            shared.left = 0;
+            for warp in &mut block.warps {
+                warp.restart(threads - warp.index * 32, code);
+                shared.live.push(warp.live);
+            }
+            for barrier in &mut shared.barriers {
+                barrier.restart(block.warps.len());
+            }
+        }
+        let live = threads * self.blocks.len() as u32;
+        self.cluster.barrier = ClusterBarrier { live, ..ClusterBarrier::default() };
+    }
+
+    /// Runs round robin for about `budget` instructions. True when all threads have exited.
+    pub fn run(&mut self, grid: &Grid<'_>, worker: &mut Worker, mut budget: u64) -> Result<bool, Fault> {
+        loop {
+            let (mut done, mut ran) = (true, false);
+            for at in 0..self.blocks.len() {
+                for warp in 0..self.blocks[at].warps.len() {
+                    let before = self.blocks[at].warps[warp].ran;
+                    match self.slice(grid, worker, at, warp)? {
+                        Slice::Done => {}
+                        _ => done = false,
+                    }
+                    let used = self.blocks[at].warps[warp].ran - before;
+                    ran |= used > 0;
+                    budget = budget.saturating_sub(used);
+                }
+            }
+            if done {
+                return Ok(true);
+            }
+            if !ran {
+                return Err(self.deadlock(grid));
+            }
+            if grid.is_cancelled() {
+                return Err(grid.cancelled());
+            }
+            if budget == 0 {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Blocks, and instructions that their warps ran.
+    pub fn totals(&self) -> (u64, u64) {
+        let ran = self.blocks.iter().flat_map(|block| &block.warps).map(|warp| warp.ran).sum();
+        (self.blocks.len() as u64, ran)
+    }
+
+    fn slice(
+        &mut self,
+        grid: &Grid<'_>,
+        worker: &mut Worker,
+        at: usize,
+        warp: usize,
+    ) -> Result<Slice, Fault> {
+        let block = &mut self.blocks[at];
+        let warp = &mut block.warps[warp];
+        if warp.live == 0 {
+            return Ok(Slice::Done);
+        }
+        let none = std::ptr::null_mut();
+        let group = Group { frame: 0, pc: 0, mask: 0, wait: Wait::Nothing, yielded: false, back_branches: 0 };
+        let mut exec = Exec {
+            registers: Registers {
+                bases: [none, grid.code.constants.as_ptr().cast_mut().cast()],
+                predicates: none.cast(),
+            },
+            group,
+            warp,
+            block: &mut block.shared,
+            cluster: &mut self.cluster,
+            grid,
+            code: grid.code,
+            counts: worker.counts.as_mut(),
+            allocations: &mut worker.allocations,
+            span: worker.span,
+            stop: u32::MAX,
+            trouble: None,
+        };
+        let slice = exec.slice(SLICE);
+        worker.span = exec.span;
+        if slice == Slice::Fault {
+            let trouble = exec.trouble.take();
+            let (pc, warp) = (exec.group.pc, exec.warp.index);
+            return Err(fault(grid, &block.shared, warp, pc, trouble));
+        }
+        if block.shared.left > 0 {
+            self.cluster.barrier.live -= block.shared.left;
+            block.shared.left = 0;
+            self.cluster.barrier.check();
+        }
+        Ok(slice)
+    }
+
+    /// Nobody can run: says who waits where.
+    fn deadlock(&self, grid: &Grid<'_>) -> Fault {
+        let mut waits: Vec<(u32, usize, u32)> = Vec::new();
+        let mut first = None;
+        for block in &self.blocks {
+            for warp in &block.warps {
+                for group in &warp.groups {
+                    let lane = group.mask.trailing_zeros() as usize;
+                    first = first.or(Some((&block.shared, warp.index, group.pc, lane)));
+                    match waits.iter_mut().find(|(pc, ..)| *pc == group.pc) {
+                        Some((_, _, threads)) => *threads += group.mask.count_ones(),
+                        None => waits.push((group.pc, lane, group.mask.count_ones())),
+                    }
+                }
+            }
+        }
+        waits.sort_unstable();
+        let place = |(pc, _, threads): &(u32, usize, u32)| {
+            format!("{threads} threads wait at {}", grid.code.describe(*pc))
+        };
+        let list = waits.iter().map(place).collect::<Vec<_>>().join("; ");
+        let message = format!("no thread of the block can go on: {list}");
+        let Some((shared, warp, pc, lane)) = first else {
+            return grid.invalid(message);
+        };
+        let trouble = Trouble { kind: FaultKind::BarrierDeadlock, lane, address: None, message };
+        fault(grid, shared, warp, pc, Some(trouble))
+    }
+}
+
+/// Adds to what an instruction said of its fault where it happened.
+fn fault(grid: &Grid<'_>, shared: &Shared, warp: u32, pc: u32, trouble: Option<Trouble>) -> Fault {
+    let trouble = trouble.unwrap_or(Trouble {
+        kind: FaultKind::Trap,
+        lane: 0,
+        address: None,
+        message: "an instruction failed without saying why".to_owned(),
+    });
+    let source = grid.code.source(pc);
+    Fault {
+        kind: trouble.kind,
+        kernel: grid.kernel.to_owned(),
+        block: shared.index,
+        thread: grid.thread_index(warp * 32 + trouble.lane as u32),
+        place: source.1.cloned(),
+        ptx_line: source.0,
+        address: trouble.address,
+        message: trouble.message,
+    }
+}

@@ -1,0 +1,59 @@
+//! Why a kernel stopped.
+
+use crate::code::SourcePlace;
+
+/// What went wrong, as the runtime would name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// An access outside every allocation, or outside shared or local memory.
+    IllegalAddress,
+    /// An access at an address that is not a multiple of its size.
+    Misaligned,
+    /// `assert` failed.
+    Assert,
+    /// `trap`, `__trap()`.
+    Trap,
+    /// `call` through a pointer that is no function's address.
+    InvalidPc,
+    /// Calls nest deeper than the stack holds.
+    StackOverflow,
+    /// No thread of a block can go on: all wait for each other.
+    BarrierDeadlock,
+    /// An instruction, a function or a special register that the simulator does not have.
+    Unsupported,
+    /// The caller gave up.
+    Cancelled,
+    /// No such kernel, or a grid, block, cluster, parameter block or shared memory that it can't be launched with.
+    InvalidLaunch,
+}
+
+/// Why a kernel stopped, and where.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{kernel}: {message}")]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// The kernel's symbol (mangled).
+    pub kernel: String,
+    /// Index of the block.
+    pub block: [u32; 3],
+    /// Index of the thread in the block: the lowest of those that failed.
+    pub thread: [u32; 3],
+    /// Source line, where the PTX names it.
+    pub place: Option<SourcePlace>,
+    /// Line of the PTX text, from 1; 0 where the fault is not an instruction's.
+    pub ptx_line: u32,
+    /// The address that was accessed.
+    pub address: Option<u64>,
+    /// What happened, in a sentence.
+    pub message: String,
+}
+
+/// What an instruction knows of its fault; block, thread and place are added where it is caught.
+#[derive(Debug, Clone)]
+pub(crate) struct Trouble {
+    pub kind: FaultKind,
+    pub lane: usize,
+    pub address: Option<u64>,
+    pub message: String,
+}

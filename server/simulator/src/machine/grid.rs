@@ -1,0 +1,256 @@
+//! A launch: its grid, dealt in blocks over worker threads.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::code::Code;
+use crate::counters::Counts;
+use crate::machine::access::Span;
+use crate::machine::block::{Unit, Worker};
+use crate::machine::fault::{Fault, FaultKind};
+use crate::machine::{Host, Options};
+use crate::memory::Memory;
+
+/// Instructions that a cluster runs before a worker that must share itself turns to the next.
+const TURN: u64 = 1 << 20;
+
+/// Clusters that share one worker, where blocks run in order: more start only as others spin.
+const RESIDENT: usize = 132;
+
+/// What all blocks of a launch see.
+pub(crate) struct Grid<'a> {
+    pub kernel: &'a str,
+    pub code: &'a Code,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub cluster: [u32; 3],
+    pub dynamic_shared: u32,
+    /// Static and dynamic shared memory.
+    pub shared_bytes: u32,
+    pub parameters: &'a [u8],
+    /// Where cooperative groups find the grid's barrier.
+    pub workspace: u64,
+    /// Number of the launch.
+    pub number: u64,
+    pub cooperative: bool,
+    pub memory: &'a Memory,
+    pub host: &'a dyn Host,
+    pub cancel: &'a AtomicBool,
+}
+
+impl Grid<'_> {
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Clusters of the grid; blocks, where there are no clusters.
+    pub fn clusters(&self) -> u64 {
+        (0..3).map(|axis| u64::from(self.grid[axis] / self.cluster[axis])).product()
+    }
+
+    /// Index of the block with this rank in a cluster.
+    pub fn block_index(&self, cluster: u64, rank: u32) -> [u32; 3] {
+        let per_axis: [u64; 3] = std::array::from_fn(|axis| u64::from(self.grid[axis] / self.cluster[axis]));
+        let at =
+            [cluster % per_axis[0], cluster / per_axis[0] % per_axis[1], cluster / per_axis[0] / per_axis[1]];
+        let inner = [
+            rank % self.cluster[0],
+            rank / self.cluster[0] % self.cluster[1],
+            rank / self.cluster[0] / self.cluster[1],
+        ];
+        std::array::from_fn(|axis| at[axis] as u32 * self.cluster[axis] + inner[axis])
+    }
+
+    /// A block's number in the grid.
+    pub fn block_number(&self, index: [u32; 3]) -> u64 {
+        let [x, y, z] = index.map(u64::from);
+        (z * u64::from(self.grid[1]) + y) * u64::from(self.grid[0]) + x
+    }
+
+    /// Index of the thread with this number in its block.
+    #[inline(always)]
+    pub fn thread_index(&self, thread: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        if y == 1 && self.block[2] == 1 {
+            return [thread, 0, 0];
+        }
+        [thread % x, thread / x % y, thread / x / y]
+    }
+
+    /// Has the caller given up?
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// The fault of a kernel that the caller gave up on.
+    pub fn cancelled(&self) -> Fault {
+        self.whole(FaultKind::Cancelled, "the kernel was cancelled before it ended".to_owned())
+    }
+
+    /// The fault of a launch that can't be.
+    pub fn invalid(&self, message: String) -> Fault {
+        self.whole(FaultKind::InvalidLaunch, message)
+    }
+
+    fn whole(&self, kind: FaultKind, message: String) -> Fault {
+        let kernel = self.kernel.to_owned();
+        Fault {
+            kind,
+            kernel,
+            block: [0; 3],
+            thread: [0; 3],
+            place: None,
+            ptx_line: 0,
+            address: None,
+            message,
+        }
+    }
+}
+
+/// What workers share.
+struct Progress {
+    next: AtomicU64,
+    /// The lowest cluster that has failed, with its fault.
+    failed: AtomicU64,
+    fault: Mutex<Option<Fault>>,
+    instructions: AtomicU64,
+    blocks: AtomicU64,
+}
+
+impl Progress {
+    fn fail(&self, cluster: u64, fault: Fault) {
+        let mut kept = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if cluster < self.failed.load(Ordering::SeqCst) {
+            self.failed.store(cluster, Ordering::SeqCst);
+            *kept = Some(fault);
+        }
+    }
+}
+
+/// What a launch leaves besides its effects on memory.
+pub(crate) struct Outcome {
+    pub counts: Option<Counts>,
+    pub blocks: u64,
+    pub instructions: u64,
+}
+
+/// Runs the clusters `numbers`.
+pub(crate) fn run(grid: &Grid<'_>, options: &Options, numbers: &[u64]) -> Result<Outcome, Fault> {
+    let progress = Progress {
+        next: AtomicU64::new(0),
+        failed: AtomicU64::new(u64::MAX),
+        fault: Mutex::new(None),
+        instructions: AtomicU64::new(0),
+        blocks: AtomicU64::new(0),
+    };
+    let worker = || Worker {
+        counts: options.counters.then(|| Counts::new(grid.code.ops.len())),
+        allocations: grid.memory.snapshot(),
+        span: Span::default(),
+    };
+    let mut all = if grid.code.ordered || grid.cooperative {
+        let mut worker = worker();
+        in_turns(grid, &mut worker, &progress, numbers);
+        vec![worker]
+    } else {
+        let count = options.workers.clamp(1, numbers.len().max(1));
+        let mut workers: Vec<Worker> = (0..count).map(|_| worker()).collect();
+        std::thread::scope(|scope| {
+            let (first, others) = workers.split_at_mut(1);
+            for worker in others {
+                scope.spawn(|| one_by_one(grid, worker, &progress, numbers));
+            }
+            one_by_one(grid, &mut first[0], &progress, numbers);
+        });
+        workers
+    };
+    if let Some(fault) = progress.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(fault);
+    }
+    let mut counts = all.swap_remove(0).counts;
+    for other in all {
+        if let (Some(sum), Some(counts)) = (&mut counts, other.counts) {
+            sum.add(&counts);
+        }
+    }
+    Ok(Outcome {
+        counts,
+        blocks: progress.blocks.into_inner(),
+        instructions: progress.instructions.into_inner(),
+    })
+}
+
+/// Takes one cluster after the other, each to its end.
+fn one_by_one(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: &[u64]) {
+    let mut unit = Unit::new(grid, grid.code);
+    loop {
+        let at = progress.next.fetch_add(1, Ordering::Relaxed);
+        let Some(&number) = numbers.get(at as usize) else { return };
+        if number > progress.failed.load(Ordering::SeqCst) {
+            return;
+        }
+        unit.restart(grid, grid.code, number);
+        loop {
+            match unit.run(grid, worker, TURN) {
+                Ok(true) => break,
+                Ok(false) if number > progress.failed.load(Ordering::SeqCst) => return,
+                Ok(false) => {}
+                Err(fault) => {
+                    progress.fail(number, fault);
+                    return;
+                }
+            }
+        }
+        finish(&unit, progress);
+    }
+}
+
+/// Runs clusters in order on one worker. One that has not ended after its turn may spin on what another will write, so then
+/// the next is started beside it.
+fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: &[u64]) {
+    let mut waiting = numbers.iter().copied();
+    let mut running: Vec<(u64, Unit)> = Vec::new();
+    let mut spare: Vec<Unit> = Vec::new();
+    let resident = if grid.cooperative { usize::MAX } else { RESIDENT };
+    loop {
+        while running.len() < resident {
+            let Some(number) = waiting.next() else { break };
+            let mut unit = spare.pop().unwrap_or_else(|| Unit::new(grid, grid.code));
+            unit.restart(grid, grid.code, number);
+            match unit.run(grid, worker, TURN) {
+                Ok(true) => {
+                    finish(&unit, progress);
+                    spare.push(unit);
+                }
+                Ok(false) => {
+                    running.push((number, unit));
+                    if !grid.cooperative {
+                        break;
+                    }
+                }
+                Err(fault) => return progress.fail(number, fault),
+            }
+        }
+        if running.is_empty() {
+            return;
+        }
+        for (number, mut unit) in std::mem::take(&mut running) {
+            match unit.run(grid, worker, TURN) {
+                Ok(true) => {
+                    finish(&unit, progress);
+                    spare.push(unit);
+                }
+                Ok(false) => running.push((number, unit)),
+                Err(fault) => return progress.fail(number, fault),
+            }
+        }
+    }
+}
+
+fn finish(unit: &Unit, progress: &Progress) {
+    let (blocks, instructions) = unit.totals();
+    progress.blocks.fetch_add(blocks, Ordering::Relaxed);
+    progress.instructions.fetch_add(instructions, Ordering::Relaxed);
+}

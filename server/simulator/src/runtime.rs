@@ -1,0 +1,38 @@
+//! Stands in for the CUDA runtime: a program runs natively, and what it asks of a device is done here.
+//!
+//! The library that the program loads as libcudart is a [stub]. It passes each call over a socket ([`protocol`]) to this
+//! process, which holds the state of the device and executes kernels. So a program can neither change a counter nor take the
+//! simulator down with it.
+//!
+//! A call is complete when it returns: streams are in order by that, and events have times from an estimated clock. Errors
+//! are those of a real device; faults of kernels are reported late, as there, and stay.
+
+mod calls;
+mod capture;
+mod connection;
+mod context;
+mod copies;
+pub mod engine;
+pub mod errors;
+mod estimate;
+mod events;
+mod executor;
+mod graph_calls;
+mod graphs;
+mod launch;
+mod limits;
+mod memory_calls;
+mod modules;
+mod occupancy;
+mod ownership;
+mod pools;
+mod properties;
+pub mod protocol;
+pub mod report;
+mod serve;
+mod streams;
+pub mod stub;
+mod work;
+
+pub use executor::Executor;
+pub use serve::{Config, ServeError, serve};

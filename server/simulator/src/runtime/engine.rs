@@ -1,0 +1,114 @@
+//! The seam between the runtime and what executes kernels: PTX is linked into a program, and kernels of it are run.
+
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+
+use crate::counters::LaunchCounters;
+use crate::memory::Memory;
+
+/// Links PTX.
+pub trait Engine: Send + Sync {
+    /// Links the texts of one image, and places its variables in `memory`.
+    ///
+    /// # Errors
+    /// Where a text can't be read, or a symbol is missing: what a person has to know of it.
+    fn link(&self, texts: &[String], memory: &Memory) -> Result<Box<dyn Linked>, String>;
+}
+
+/// A linked image.
+pub trait Linked: Send {
+    /// What is known of a kernel, by its mangled name.
+    fn kernel(&self, name: &str) -> Option<KernelShape>;
+
+    /// Address and size in bytes of a variable, by its mangled name.
+    fn symbol(&self, name: &str) -> Option<(u64, u64)>;
+
+    /// Runs a kernel to its end. Device `printf` goes to `print`.
+    ///
+    /// # Errors
+    /// Where the kernel can't be run, faults, or is cancelled.
+    fn run(
+        &self,
+        launch: &Launch<'_>,
+        memory: &Memory,
+        print: &(dyn Fn(&[u8]) + Sync + Send),
+        cancel: &AtomicBool,
+    ) -> Result<LaunchCounters, Box<Stopped>>;
+}
+
+/// What the runtime has to know of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelShape {
+    /// Offset and size in bytes of each parameter.
+    pub parameters: Vec<(u64, u64)>,
+    /// Bytes of all parameters.
+    pub parameter_bytes: u64,
+    /// Static shared memory in bytes.
+    pub shared: u64,
+    /// Local memory of a thread in bytes.
+    pub local: u64,
+    /// Registers of a thread: an estimate, never so high that a launch would be refused for it.
+    pub registers: u32,
+    /// Most threads of a block, where the kernel says so (`__launch_bounds__`).
+    pub max_threads: Option<u32>,
+    /// `.target` of its PTX: 90.
+    pub arch: u32,
+}
+
+/// A launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Launch<'a> {
+    /// Mangled name of the kernel.
+    pub kernel: &'a str,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// The parameters as they lie in parameter space.
+    pub parameters: &'a [u8],
+    /// All blocks are resident together, and may wait for each other.
+    pub cooperative: bool,
+    /// Blocks of a cluster.
+    pub cluster: [u32; 3],
+}
+
+/// Why a kernel stopped before its end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stopped {
+    /// The kind.
+    pub kind: StopKind,
+    /// Mangled name of the kernel.
+    pub kernel: String,
+    /// Block.
+    pub block: [u32; 3],
+    /// Thread.
+    pub thread: [u32; 3],
+    /// Source file and line, where known.
+    pub place: Option<(String, u32)>,
+    /// Line of the PTX.
+    pub ptx_line: u32,
+    /// The address that was accessed.
+    pub address: Option<u64>,
+    /// What happened, in a sentence.
+    pub message: String,
+}
+
+/// Kinds of [`Stopped`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // Their names say it.
+pub enum StopKind {
+    IllegalAddress,
+    Misaligned,
+    Assert,
+    Trap,
+    InvalidPc,
+    StackOverflow,
+    BarrierDeadlock,
+    Unsupported,
+    Cancelled,
+    InvalidLaunch,
+}

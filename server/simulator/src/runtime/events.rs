@@ -1,0 +1,83 @@
+//! Events. Their times are those of the estimated clock.
+
+use super::context::Context;
+use super::errors::Code;
+use super::protocol::{Answer, Call};
+use super::work::Work;
+
+/// `cudaEventDisableTiming`.
+const NO_TIMING: u32 = 2;
+/// Blocking, no timing, interprocess.
+const KNOWN: u32 = 7;
+
+/// An event.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Event {
+    flags: u32,
+    /// Time of the last record, in nanoseconds.
+    time: Option<u64>,
+    /// Recorded in a stream that is being captured: which capture, and after which nodes.
+    pub captured: Option<(u64, Vec<u64>)>,
+}
+
+impl Event {
+    /// Recorded at this time.
+    pub(super) fn record(&mut self, time: u64) {
+        self.time = Some(time);
+        self.captured = None;
+    }
+}
+
+pub(super) fn create(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let flags = call.small(0);
+    // An event for other processes can't have times.
+    if flags & !KNOWN != 0 || flags & 6 == 4 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let handle = context.handle();
+    context.events.insert(handle, Event { flags, ..Event::default() });
+    Ok(Answer::results([handle]))
+}
+
+pub(super) fn destroy(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    context.events.remove(&call.argument(0)).map(|_| Answer::done()).ok_or(Code::INVALID_HANDLE)
+}
+
+/// `cudaEventRecordExternal`: a node of its own while captured.
+const EXTERNAL: u32 = 1;
+
+pub(super) fn record(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let (event, stream) = (call.argument(0), call.argument(1));
+    if !context.events.contains_key(&event) {
+        return Err(Code::INVALID_HANDLE);
+    }
+    let captured = context.stream(stream)?.capture.clone();
+    if captured.is_some() && call.small(2) & EXTERNAL == 0 {
+        context.check_capture(stream)?;
+        if let Some(event) = context.events.get_mut(&event) {
+            event.captured = captured;
+        }
+        return Ok(Answer::done());
+    }
+    context.submit(stream, Work::Record(event))
+}
+
+pub(super) fn synchronize(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let event = context.events.get(&call.argument(0)).ok_or(Code::INVALID_HANDLE)?;
+    if let Some((capture, _)) = &event.captured {
+        let capture = std::collections::HashSet::from([*capture]);
+        context.streams.invalidate(&capture);
+        return Err(Code::CAPTURED_EVENT);
+    }
+    Ok(Answer::done())
+}
+
+pub(super) fn elapsed(context: &Context, call: &Call) -> Result<Answer, Code> {
+    let find = |index| context.events.get(&call.argument(index)).ok_or(Code::INVALID_HANDLE);
+    let (start, end) = (find(0)?, find(1)?);
+    match (start.time, end.time) {
+        _ if (start.flags | end.flags) & NO_TIMING != 0 => Err(Code::INVALID_HANDLE),
+        (Some(start), Some(end)) => Ok(Answer::results([end.wrapping_sub(start)])),
+        _ => Err(Code::INVALID_HANDLE),
+    }
+}

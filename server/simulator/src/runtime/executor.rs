@@ -1,0 +1,136 @@
+//! The engine that runs kernels here: [`code`](crate::code) links and lowers, [`machine`](crate::machine) executes.
+
+use std::num::NonZero;
+use std::sync::atomic::AtomicBool;
+
+use super::engine::{Engine, KernelShape, Launch, Linked, StopKind, Stopped};
+use crate::code::{Kernel, Program};
+use crate::counters::LaunchCounters;
+use crate::device::{MAX_THREADS, REGISTERS, WARP};
+use crate::machine::{self, Fault, FaultKind, Host, Options};
+use crate::memory::Memory;
+use crate::ptx;
+
+/// Fewest registers that a compiler gives to a thread, about.
+const FEWEST_REGISTERS: u32 = 16;
+
+/// Runs kernels on the CPU.
+#[derive(Debug, Clone, Copy)]
+pub struct Executor {
+    options: Options,
+}
+
+impl Executor {
+    /// With counters or without; `sample` simulates that share of the blocks only (above 0, up to 1).
+    #[must_use]
+    pub fn new(counters: bool, sample: Option<f64>) -> Self {
+        let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { options: Options { workers, counters, sample } }
+    }
+}
+
+impl Engine for Executor {
+    fn link(&self, texts: &[String], memory: &Memory) -> Result<Box<dyn Linked>, String> {
+        let mut modules = Vec::with_capacity(texts.len());
+        for text in texts {
+            let module = ptx::parse(text)
+                .map_err(|error| format!("line {} of its PTX: {}", error.line, error.message))?;
+            modules.push(module);
+        }
+        // `sm_90a` counts as 90.
+        let target = modules.first().map_or("", |module| module.target.as_str()).trim_start_matches("sm_");
+        let arch = target.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);
+        let program = Program::link(modules, memory).map_err(|error| error.to_string())?;
+        Ok(Box::new(Image { program, arch, options: self.options }))
+    }
+}
+
+struct Image {
+    program: Program,
+    arch: u32,
+    options: Options,
+}
+
+/// Output of kernels.
+struct Output<'a>(&'a (dyn Fn(&[u8]) + Sync + Send));
+
+impl Host for Output<'_> {
+    fn print(&self, bytes: &[u8]) {
+        (self.0)(bytes);
+    }
+}
+
+impl Linked for Image {
+    fn kernel(&self, name: &str) -> Option<KernelShape> {
+        self.program.kernel(name).map(|kernel| self.shape(kernel))
+    }
+
+    fn symbol(&self, name: &str) -> Option<(u64, u64)> {
+        self.program.symbol(name).map(|symbol| (symbol.address, symbol.size))
+    }
+
+    fn run(
+        &self,
+        launch: &Launch<'_>,
+        memory: &Memory,
+        print: &(dyn Fn(&[u8]) + Sync + Send),
+        cancel: &AtomicBool,
+    ) -> Result<LaunchCounters, Box<Stopped>> {
+        let asked = machine::Launch {
+            kernel: launch.kernel,
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.dynamic_shared,
+            parameters: launch.parameters,
+            cooperative: launch.cooperative,
+            cluster: launch.cluster,
+        };
+        machine::run(&self.program, &asked, memory, &Output(print), &self.options, cancel)
+            .map_err(|fault| Box::new(stopped(fault)))
+    }
+}
+
+impl Image {
+    fn shape(&self, kernel: &Kernel) -> KernelShape {
+        let resources = kernel.resources(&self.program);
+        let offsets = kernel.parameters.iter().map(|one| (u64::from(one.offset), u64::from(one.size)));
+        let parameters: Vec<(u64, u64)> = offsets.collect();
+        let threads = kernel.required_block.map_or(kernel.max_threads, |block| Some(block.iter().product()));
+        // What ptxas allots always lets the largest block run that the kernel may have: it spills instead.
+        let most = REGISTERS / threads.unwrap_or(MAX_THREADS).clamp(WARP, MAX_THREADS);
+        KernelShape {
+            parameter_bytes: parameters.last().map_or(0, |(offset, size)| offset + size),
+            parameters,
+            shared: resources.shared_bytes.into(),
+            local: resources.local_bytes.into(),
+            registers: resources.registers.max(FEWEST_REGISTERS).min(most.min(crate::device::MAX_REGISTERS)),
+            max_threads: threads,
+            arch: self.arch,
+        }
+    }
+}
+
+fn stopped(fault: Fault) -> Stopped {
+    let kind = match fault.kind {
+        FaultKind::IllegalAddress => StopKind::IllegalAddress,
+        FaultKind::Misaligned => StopKind::Misaligned,
+        FaultKind::Assert => StopKind::Assert,
+        FaultKind::Trap => StopKind::Trap,
+        FaultKind::InvalidPc => StopKind::InvalidPc,
+        FaultKind::StackOverflow => StopKind::StackOverflow,
+        FaultKind::BarrierDeadlock => StopKind::BarrierDeadlock,
+        FaultKind::Unsupported => StopKind::Unsupported,
+        FaultKind::Cancelled => StopKind::Cancelled,
+        FaultKind::InvalidLaunch => StopKind::InvalidLaunch,
+    };
+    Stopped {
+        kind,
+        kernel: fault.kernel,
+        block: fault.block,
+        thread: fault.thread,
+        place: fault.place.map(|place| (place.file, place.line)),
+        ptx_line: fault.ptx_line,
+        address: fault.address,
+        message: fault.message,
+    }
+}

@@ -1,0 +1,199 @@
+//! Allocation, and questions about pointers.
+
+use super::context::Context;
+use super::errors::Code;
+use super::ownership::{Origin, Registered};
+use super::protocol::{Action, Answer, Call};
+use crate::memory::{Kind, PAGE};
+
+impl Context {
+    /// Allocates and remembers how. The report says why where memory is short.
+    pub(super) fn allocate(&mut self, size: u64, kind: Kind, origin: Origin) -> Result<u64, Code> {
+        match self.memory().allocate(size, 512, kind) {
+            Ok(start) => {
+                self.ownership.made.insert(start, (origin, size));
+                Ok(start)
+            }
+            Err(error) => {
+                self.shared.report().refused(&error);
+                Err(Code::MEMORY_ALLOCATION)
+            }
+        }
+    }
+
+    /// Frees what was allocated in one of the ways that `may` admits.
+    pub(super) fn release(&mut self, start: u64, may: impl Fn(Origin) -> bool) -> Result<Vec<Action>, Code> {
+        let &(origin, size) =
+            self.ownership.made.get(&start).filter(|(origin, _)| may(*origin)).ok_or(Code::INVALID_VALUE)?;
+        if origin == Origin::Graph {
+            return Ok(Vec::new()); // It stays as long as its graph, which may be launched again.
+        }
+        self.ownership.made.remove(&start);
+        let _ = self.memory().free(start);
+        let visible = matches!(origin, Origin::Managed | Origin::Host(_));
+        let size = size.max(1).next_multiple_of(PAGE);
+        Ok(if visible { vec![Action::Protect { start, size, open: false }] } else { Vec::new() })
+    }
+}
+
+pub(super) fn malloc(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    context.check_unsafe()?;
+    if call.argument(0) == 0 {
+        return Ok(Answer::results([0]));
+    }
+    context.allocate(call.argument(0), Kind::Device, Origin::Device).map(|start| Answer::results([start]))
+}
+
+/// Rows start at multiples of this many bytes: `cudaDeviceProp::textureAlignment`.
+const PITCH: u64 = 512;
+
+pub(super) fn malloc_pitch(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    context.check_unsafe()?;
+    let [width, height, depth] = [0, 1, 2].map(|index| call.argument(index));
+    let pitch = width.checked_next_multiple_of(PITCH).ok_or(Code::INVALID_VALUE)?;
+    let size = pitch
+        .checked_mul(height)
+        .and_then(|slice| slice.checked_mul(depth))
+        .ok_or(Code::MEMORY_ALLOCATION)?;
+    if size == 0 {
+        return Ok(Answer::results([0, pitch]));
+    }
+    context.allocate(size, Kind::Device, Origin::Device).map(|start| Answer::results([start, pitch]))
+}
+
+fn visible(context: &mut Context, size: u64, kind: Kind, origin: Origin) -> Result<Answer, Code> {
+    context.check_unsafe()?;
+    let start = context.allocate(size, kind, origin)?;
+    let size = size.next_multiple_of(PAGE);
+    Ok(Answer::results([start]).with(vec![Action::Protect { start, size, open: true }]))
+}
+
+/// `cudaMemAttachGlobal`, `cudaMemAttachHost`.
+const ATTACH: [u32; 2] = [1, 2];
+
+pub(super) fn malloc_managed(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    if call.argument(0) == 0 || !ATTACH.contains(&call.small(1)) {
+        return Err(Code::INVALID_VALUE);
+    }
+    visible(context, call.argument(0), Kind::Managed, Origin::Managed)
+}
+
+/// Portable, mapped, write-combined.
+const HOST_FLAGS: u32 = 7;
+
+pub(super) fn host_alloc(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let flags = call.small(1);
+    if flags & !HOST_FLAGS != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    if call.argument(0) == 0 {
+        return Ok(Answer::results([0]));
+    }
+    visible(context, call.argument(0), Kind::Pinned, Origin::Host(flags))
+}
+
+pub(super) fn free(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    if call.argument(0) == 0 {
+        return Ok(Answer::done());
+    }
+    context.check_unsafe()?;
+    let actions = context.release(call.argument(0), |origin| !matches!(origin, Origin::Host(_)))?;
+    Ok(Answer::done().with(actions))
+}
+
+pub(super) fn free_host(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    if call.argument(0) == 0 {
+        return Ok(Answer::done());
+    }
+    context.check_unsafe()?;
+    let actions = context.release(call.argument(0), |origin| matches!(origin, Origin::Host(_)))?;
+    Ok(Answer::done().with(actions))
+}
+
+pub(super) fn host_register(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let (start, size, flags) = (call.argument(0), call.argument(1), call.small(2));
+    let end = start.checked_add(size).filter(|&end| size > 0 && start > 0 && end < 1 << 47);
+    let end = end.ok_or(Code::INVALID_VALUE)?;
+    let pages = start / PAGE * PAGE;
+    let length = end.next_multiple_of(PAGE) - pages;
+    let overlaps = |one: &Registered| pages < one.pages + one.length && one.pages < pages + length;
+    if context.ownership.registered.values().any(overlaps) || context.memory().find(start).is_some() {
+        return Err(Code::ALREADY_REGISTERED);
+    }
+    let backing = context.memory().allocate(length, PAGE, Kind::Pinned).map_err(|error| {
+        context.shared.report().refused(&error);
+        Code::MEMORY_ALLOCATION
+    })?;
+    if let Err(error) = context.memory().adopt(pages, length, backing) {
+        let _ = context.memory().free(backing);
+        context.shared.report().note(format!("host memory at {start:#x} can't be registered: {error}"));
+        return Err(Code::NOT_SUPPORTED);
+    }
+    let one = Registered { start, size, pages, length, backing, flags };
+    context.ownership.registered.insert(start, one);
+    Ok(Answer::done().with(vec![Action::Share { own: pages, region: backing, size: length }]))
+}
+
+pub(super) fn host_unregister(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let one = context.ownership.registered.remove(&call.argument(0)).ok_or(Code::NOT_REGISTERED)?;
+    let _ = context.memory().release(one.pages);
+    // The backing stays until the context ends: the stub copies from it after this answer.
+    context.ownership.made.insert(one.backing, (Origin::Graph, one.length));
+    Ok(Answer::done().with(vec![Action::Unshare { own: one.pages, region: one.backing, size: one.length }]))
+}
+
+pub(super) fn host_device_pointer(context: &Context, call: &Call) -> Result<Answer, Code> {
+    let address = call.argument(0);
+    let pinned = context.memory().find(address).is_some_and(|found| found.kind == Kind::Pinned);
+    if call.argument(1) != 0 || !pinned {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(Answer::results([address]))
+}
+
+pub(super) fn host_flags(context: &Context, call: &Call) -> Result<Answer, Code> {
+    let address = call.argument(0);
+    if let Some(one) = context.ownership.registration(address) {
+        return Ok(Answer::results([u64::from(one.flags)]));
+    }
+    let start = context.memory().find(address).map(|found| found.start);
+    match start.and_then(|start| context.ownership.made.get(&start)) {
+        Some((Origin::Host(flags), _)) => Ok(Answer::results([u64::from(*flags)])),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+pub(super) fn info(context: &Context) -> Answer {
+    let total = context.memory().limit();
+    Answer::results([total.saturating_sub(context.memory().used()), total])
+}
+
+/// `cudaMemoryType`.
+const UNREGISTERED: u64 = 0;
+const HOST: u64 = 1;
+const DEVICE: u64 = 2;
+const MANAGED: u64 = 3;
+
+/// No device: `cudaInvalidDeviceId` is -2 for memory that is none's.
+const NO_DEVICE: u64 = 0xFFFF_FFFE;
+
+pub(super) fn pointer_attributes(context: &Context, call: &Call) -> Answer {
+    let address = call.argument(0);
+    let results = match context.memory().find(address).map(|found| found.kind) {
+        None => [UNREGISTERED, NO_DEVICE, 0, address],
+        Some(Kind::Managed) => [MANAGED, 0, address, address],
+        Some(Kind::Pinned) => [HOST, 0, address, address],
+        Some(Kind::Device | Kind::Module | Kind::Heap) => [DEVICE, 0, address, 0],
+    };
+    Answer::results(results)
+}
+
+pub(super) fn check_managed(context: &Context, call: &Call) -> Result<Answer, Code> {
+    let found = context.memory().check(call.argument(0), call.argument(1));
+    match found {
+        Ok(found) if call.argument(1) > 0 && matches!(found.kind, Kind::Managed | Kind::Module) => {
+            Ok(Answer::done())
+        }
+        _ => Err(Code::INVALID_VALUE),
+    }
+}

@@ -1,0 +1,124 @@
+//! How many blocks a multiprocessor holds.
+//!
+//! Source of the formula: "CUDA Occupancy Calculator" and `cuda_occupancy.h`: warps are spread over the schedulers, each with
+//! a quarter of the registers; registers are given out by warp, shared memory by block, both in units.
+
+use super::context::Context;
+use super::engine::KernelShape;
+use super::errors::Code;
+use super::launch::{MAX_CLUSTER, kernel};
+use super::protocol::{Answer, Call};
+use crate::device::{Device, MAX_THREADS, REGISTER_UNIT, REGISTERS, SCHEDULERS, WARP};
+
+/// Registers that a warp takes.
+fn warp_registers(shape: &KernelShape) -> u32 {
+    (shape.registers.max(1) * WARP).next_multiple_of(REGISTER_UNIT)
+}
+
+/// Whether one block fits the registers. They are counted as if its warps were spread evenly over the schedulers.
+pub(super) fn registers_suffice(shape: &KernelShape, threads: u32) -> bool {
+    let warps = threads.div_ceil(WARP).next_multiple_of(SCHEDULERS);
+    u64::from(warp_registers(shape)) * u64::from(warps) <= u64::from(REGISTERS)
+}
+
+/// Resident blocks of a multiprocessor, with `threads` threads and `dynamic` bytes of dynamic shared memory a block.
+pub(super) fn active_blocks(device: &Device, shape: &KernelShape, threads: u32, dynamic: u64) -> u32 {
+    if threads == 0 || threads > MAX_THREADS {
+        return 0;
+    }
+    let limits = device.limits;
+    let warps = threads.div_ceil(WARP);
+    let by_warps = limits.threads / WARP / warps;
+    if !registers_suffice(shape, threads) {
+        return 0;
+    }
+    let by_registers = REGISTERS / SCHEDULERS / warp_registers(shape) * SCHEDULERS / warps;
+    let shared = shape.shared + dynamic + u64::from(limits.shared_reserved);
+    let by_shared = if shared == 0 {
+        limits.blocks
+    } else {
+        let unit = u64::from(limits.shared_unit);
+        u32::try_from(u64::from(limits.shared) / shared.next_multiple_of(unit)).unwrap_or(u32::MAX)
+    };
+    if shape.shared + dynamic > u64::from(limits.shared_optin) {
+        return 0;
+    }
+    by_warps.min(by_registers).min(by_shared).min(limits.blocks)
+}
+
+pub(super) fn blocks(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let (_, shape) = kernel(context, call.argument(0))?;
+    let threads = call.small(1);
+    if threads == 0 || threads > MAX_THREADS {
+        return Err(Code::INVALID_VALUE);
+    }
+    let most = shape.max_threads.is_some_and(|most| threads > most);
+    let blocks = if most { 0 } else { active_blocks(context.device(), &shape, threads, call.argument(2)) };
+    Ok(Answer::results([u64::from(blocks)]))
+}
+
+/// The most dynamic shared memory with which `blocks` blocks stay resident, in bytes.
+pub(super) fn shared(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let (_, shape) = kernel(context, call.argument(0))?;
+    let (blocks, threads) = (call.small(1), call.small(2));
+    let device = context.device();
+    if blocks == 0 || active_blocks(device, &shape, threads, 0) < blocks {
+        return Err(Code::INVALID_VALUE);
+    }
+    let limits = device.limits;
+    let each = limits.shared / blocks / limits.shared_unit * limits.shared_unit;
+    let free = u64::from(each.min(limits.shared_optin + limits.shared_reserved) - limits.shared_reserved);
+    Ok(Answer::results([free.saturating_sub(shape.shared)]))
+}
+
+pub(super) fn clusters(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let (_, shape) = kernel(context, call.argument(0))?;
+    let device = context.device();
+    let cluster = call.argument(3).max(1);
+    if device.capability.0 < 9 || cluster > u64::from(MAX_CLUSTER) {
+        return Err(Code::INVALID_CLUSTER_SIZE);
+    }
+    let blocks = active_blocks(device, &shape, call.small(1), call.argument(2)) * device.multiprocessors;
+    Ok(Answer::results([u64::from(blocks) / cluster]))
+}
+
+pub(super) fn cluster_size(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    kernel(context, call.argument(0))?;
+    if context.device().capability.0 < 9 {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    Ok(Answer::results([u64::from(MAX_CLUSTER)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(registers: u32, shared: u64) -> KernelShape {
+        let (parameters, local, max_threads, arch) = (Vec::new(), 0, None, 90);
+        KernelShape { parameters, parameter_bytes: 0, shared, local, registers, max_threads, arch }
+    }
+
+    /// Against what NVIDIA's `cuda_occupancy.h` computes.
+    #[test]
+    fn agrees_with_the_calculator_of_the_toolkit() {
+        let table = include_str!("../../tests/occupancy.txt");
+        let mut compared = 0;
+        let mut different = Vec::new();
+        for line in table.lines().filter(|line| !line.starts_with('#')) {
+            let numbers: Vec<u32> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+            let [arch, registers, shared, barriers, threads, blocks, _] = numbers[..] else {
+                panic!("{line}")
+            };
+            let device = crate::device::DEVICES.iter().find(|device| device.arch() == arch);
+            let Some(device) = device.filter(|_| barriers <= 1) else { continue };
+            let found = active_blocks(device, &shape(registers, shared.into()), threads, 0);
+            if found != blocks {
+                different.push(format!("{line}: {found}"));
+            }
+            compared += 1;
+        }
+        assert!(compared > 100, "{compared}");
+        assert!(different.is_empty(), "{} of {compared} differ: {:#?}", different.len(), different);
+    }
+}

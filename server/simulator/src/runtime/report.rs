@@ -1,0 +1,232 @@
+//! What a run was like: kernels, copies, faults, and what was missing.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::engine::{Launch, Stopped};
+use crate::counters::{Count, LaunchCounters};
+use crate::device::Device;
+use crate::memory::{Memory, OutOfMemory};
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It is still running.
+    #[default]
+    Running,
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+    /// It was stopped at the time limit.
+    TimeLimit,
+    /// It was stopped since the caller gave up.
+    Cancelled,
+}
+
+/// Launches of one kernel with one shape.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KernelReport {
+    /// Mangled name.
+    pub name: String,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// How often it was launched so.
+    pub launches: u64,
+    /// Estimated time of all launches in nanoseconds: a roofline, no measurement.
+    pub estimated_ns: u64,
+    /// Counters of all launches together.
+    #[serde(serialize_with = "counters")]
+    pub counters: LaunchCounters,
+}
+
+/// Counters as JSON: totals, source lines, instructions.
+fn counters<S: serde::Serializer>(counters: &LaunchCounters, to: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeMap;
+    let lines: Vec<_> = counters
+        .by_line()
+        .into_iter()
+        .map(|line| serde_json::json!({ "file": line.file, "line": line.line, "count": count(&line.count) }))
+        .collect();
+    let instructions: Vec<_> = counters
+        .instructions
+        .iter()
+        .map(|one| {
+            let place = one.place.as_ref().map(|place| (&place.file, place.line));
+            serde_json::json!({ "ptx_line": one.ptx_line, "place": place, "opcode": one.opcode, "count": count(&one.count) })
+        })
+        .collect();
+    let mut map = to.serialize_map(None)?;
+    map.serialize_entry("blocks", &counters.blocks)?;
+    map.serialize_entry("grid_blocks", &counters.grid_blocks)?;
+    map.serialize_entry("warp_instructions", &counters.warp_instructions)?;
+    map.serialize_entry("total", &count(&counters.total()))?;
+    map.serialize_entry("lines", &lines)?;
+    map.serialize_entry("instructions", &instructions)?;
+    map.end()
+}
+
+fn count(count: &Count) -> serde_json::Value {
+    serde_json::json!({
+        "warps": count.warps,
+        "active": count.active,
+        "guarded": count.guarded,
+        "divergent": count.divergent,
+        "requests": count.requests,
+        "bytes": count.bytes,
+        "sectors": count.sectors,
+        "ideal_sectors": count.ideal_sectors,
+        "wavefronts": count.wavefronts,
+        "ideal_wavefronts": count.ideal_wavefronts,
+        "worst_wavefronts": count.worst_wavefronts,
+        "worst_contention": count.worst_contention,
+        "serialised": count.serialised,
+    })
+}
+
+/// Adds a launch of the same kernel.
+fn add(sum: &mut LaunchCounters, launch: LaunchCounters) {
+    sum.blocks += launch.blocks;
+    sum.grid_blocks += launch.grid_blocks;
+    sum.warp_instructions += launch.warp_instructions;
+    if sum.instructions.is_empty() {
+        sum.instructions = launch.instructions;
+    } else {
+        let both = sum.instructions.iter_mut().zip(&launch.instructions);
+        both.for_each(|(sum, one)| sum.count.add(&one.count));
+    }
+}
+
+/// Which way a copy went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // Their names say it.
+pub enum Direction {
+    HostToHost,
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+}
+
+/// Copies of one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Copies {
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A kernel that stopped.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FaultReport {
+    /// Why and where.
+    #[serde(flatten)]
+    pub stopped: Stopped,
+    /// The error that the program saw.
+    pub error: &'static str,
+    /// Blocks of the launch.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block_size: [u32; 3],
+}
+
+/// What is known after a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// The simulated device.
+    pub device: &'static str,
+    /// How the program ended.
+    pub ending: Ending,
+    /// Processes that used the device.
+    pub processes: u32,
+    /// Which runtime the program was built for: 12, 13.
+    pub runtime: Option<u32>,
+    /// Kernels in the order of their first launches.
+    pub kernels: Vec<KernelReport>,
+    /// Copies.
+    pub host_to_host: Copies,
+    /// Copies.
+    pub host_to_device: Copies,
+    /// Copies.
+    pub device_to_host: Copies,
+    /// Copies.
+    pub device_to_device: Copies,
+    /// Kernels that stopped.
+    pub faults: Vec<FaultReport>,
+    /// Functions of the runtime that the program called and the simulator has not.
+    pub missing: BTreeSet<String>,
+    /// What a person should know, in sentences.
+    pub notes: Vec<String>,
+    /// Bytes that could be allocated.
+    pub memory_limit: u64,
+    /// The most bytes that were allocated at once.
+    pub memory_peak: u64,
+}
+
+impl Report {
+    pub(super) fn new(device: &'static Device, memory: &Memory) -> Self {
+        Self { device: device.name, memory_limit: memory.limit(), ..Self::default() }
+    }
+
+    /// Whether something was missing: the run is worth nothing then.
+    #[must_use]
+    pub fn lacks(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
+    /// Adds a sentence, once.
+    pub(super) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    pub(super) fn refused(&mut self, error: &OutOfMemory) {
+        self.note(format!("an allocation failed: {error} on the simulated device"));
+    }
+
+    pub(super) fn copied(&mut self, direction: Direction, bytes: u64) {
+        let copies = match direction {
+            Direction::HostToHost => &mut self.host_to_host,
+            Direction::HostToDevice => &mut self.host_to_device,
+            Direction::DeviceToHost => &mut self.device_to_host,
+            Direction::DeviceToDevice => &mut self.device_to_device,
+        };
+        copies.count += 1;
+        copies.bytes += bytes;
+    }
+
+    pub(super) fn launched(&mut self, launch: &Launch<'_>, time: u64, counted: LaunchCounters) {
+        let shape = (launch.grid, launch.block, launch.dynamic_shared);
+        let same = |one: &KernelReport| {
+            one.name == launch.kernel && (one.grid, one.block, one.dynamic_shared) == shape
+        };
+        let at = self.kernels.iter().position(same).unwrap_or_else(|| {
+            self.kernels.push(KernelReport {
+                name: launch.kernel.to_owned(),
+                grid: launch.grid,
+                block: launch.block,
+                dynamic_shared: launch.dynamic_shared,
+                launches: 0,
+                estimated_ns: 0,
+                counters: LaunchCounters::default(),
+            });
+            self.kernels.len() - 1
+        });
+        let kernel = &mut self.kernels[at];
+        kernel.launches += 1;
+        kernel.estimated_ns += time;
+        add(&mut kernel.counters, counted);
+    }
+
+    pub(super) fn stopped(&mut self, launch: &Launch<'_>, stopped: Stopped) {
+        let error = stopped.error_name();
+        self.faults.push(FaultReport { stopped, error, grid: launch.grid, block_size: launch.block });
+    }
+}

@@ -1,0 +1,285 @@
+//! Runs a program on the simulator: starts it, serves it, and leaves nothing behind.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::connection;
+use super::context::Shared;
+use super::engine::Engine;
+use super::report::{Ending, Report};
+use super::stub::{self, StubError};
+use crate::device::Device;
+use crate::memory::Memory;
+
+/// What to run, and how.
+pub struct Config {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Where it runs; the caller's folder if none.
+    pub folder: Option<PathBuf>,
+    /// Further variables of its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The device.
+    pub device: &'static Device,
+    /// What runs kernels.
+    pub engine: Box<dyn Engine>,
+    /// Where the stub is kept once built.
+    pub cache: PathBuf,
+    /// The C compiler that builds it.
+    pub compiler: String,
+    /// The program and all that it started are ended after this.
+    pub time_limit: Option<Duration>,
+    /// Its standard streams.
+    pub stdin: Stdio,
+    /// Its standard streams.
+    pub stdout: Stdio,
+    /// Its standard streams.
+    pub stderr: Stdio,
+}
+
+/// A run that did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// No command.
+    #[error("no program to run was named")]
+    NoProgram,
+    /// The stub.
+    #[error(transparent)]
+    Stub(#[from] StubError),
+    /// The memory of the device.
+    #[error("the memory of the simulated device can't be made: {0}")]
+    Memory(#[source] io::Error),
+    /// The socket.
+    #[error("can't listen for the program in a temporary folder: {0}")]
+    Listen(#[source] io::Error),
+    /// The program.
+    #[error("can't start {}: {source}", program.to_string_lossy())]
+    Start {
+        /// Which.
+        program: OsString,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// How long it may take to see that the caller gave up, or that a program that never connected has ended.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Runs the program to its end, or until `cancel` is set or the time is over.
+///
+/// # Errors
+/// Where it can't be started. What goes wrong later is in the report.
+pub fn serve(config: Config, cancel: &AtomicBool) -> Result<Report, ServeError> {
+    let library = stub::build(&config.cache, &config.compiler)?;
+    let scratch = tempfile::Builder::new().prefix("stitchcuda-sim-").tempdir().map_err(ServeError::Listen)?;
+    let socket = scratch.path().join("socket");
+    let listener = UnixListener::bind(&socket).map_err(ServeError::Listen)?;
+    listener.set_nonblocking(true).map_err(ServeError::Listen)?;
+    let (limit, note) = memory_limit(config.device);
+    let memory = Memory::new(limit).map_err(ServeError::Memory)?;
+    let report = Mutex::new(Report::new(config.device, &memory));
+    let shared = Shared {
+        device: config.device,
+        memory,
+        engine: config.engine,
+        cancel: AtomicBool::new(false),
+        report,
+    };
+    let shared = Arc::new(shared);
+    if let Some(note) = note {
+        shared.report().note(note);
+    }
+    let mut command = prepare(&config.command, &library, &socket)?;
+    command.envs(config.environment).stdin(config.stdin).stdout(config.stdout).stderr(config.stderr);
+    if let Some(folder) = config.folder {
+        command.current_dir(folder);
+    }
+    let program = command.get_program().to_owned();
+    let child = command.spawn().map_err(|source| ServeError::Start { program, source })?;
+    let deadline = config.time_limit.map(|limit| Instant::now() + limit);
+    let mut run = Run { child, listener, shared, connection: None, processes: 0 };
+    let ending = run.wait(deadline, cancel);
+    run.finish();
+    let mut report = run.shared.report().clone();
+    report.ending = ending;
+    report.processes = run.processes;
+    report.memory_peak = run.shared.memory.peak();
+    if run.processes == 0 {
+        report.note(
+            "the program made no call to the CUDA runtime: is it linked with `-cudart static`, nvcc's default? Build it with \
+             `-cudart shared`"
+                .to_owned(),
+        );
+    }
+    Ok(report)
+}
+
+/// The device's memory, or half of what this machine has to spare.
+fn memory_limit(device: &Device) -> (u64, Option<String>) {
+    let Some(half) = available_memory().map(|bytes| bytes / 2).filter(|&half| half < device.memory) else {
+        return (device.memory, None);
+    };
+    let note = format!(
+        "the simulated device has {} MiB of memory instead of {}: half of what this machine has to spare",
+        half >> 20,
+        device.memory >> 20
+    );
+    (half, Some(note))
+}
+
+/// `MemAvailable` of `/proc/meminfo`, in bytes.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn prepare(
+    words: &[OsString],
+    library: &std::path::Path,
+    socket: &std::path::Path,
+) -> Result<Command, ServeError> {
+    let (program, arguments) = words.split_first().ok_or(ServeError::NoProgram)?;
+    let mut paths = OsString::from(library);
+    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
+        paths.push(":");
+        paths.push(before);
+    }
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", paths)
+        .env("STITCHCUDA_SIM_SOCKET", socket)
+        .process_group(0);
+    let parent = std::process::id();
+    // SAFETY: between fork and exec only `prctl` and `getppid` are called, which are safe there.
+    unsafe {
+        command.pre_exec(move || {
+            // The program ends with us, however we end.
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
+                || libc::getppid().cast_unsigned() != parent
+            {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+    Ok(command)
+}
+
+/// A process that is being served.
+struct Connection {
+    stream: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+struct Run {
+    child: Child,
+    listener: UnixListener,
+    shared: Arc<Shared>,
+    connection: Option<Connection>,
+    processes: u32,
+}
+
+impl Run {
+    /// Serves until the program ends.
+    fn wait(&mut self, deadline: Option<Instant>, cancel: &AtomicBool) -> Ending {
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return ending(status);
+            }
+            if cancel.load(Ordering::Relaxed) {
+                return Ending::Cancelled;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ending::TimeLimit;
+            }
+            self.glance();
+        }
+    }
+
+    /// Waits a little for a process that comes or goes.
+    fn glance(&mut self) {
+        use std::os::fd::AsRawFd;
+        let gone = self.connection.as_ref().map_or(-1, |connection| connection.stream.as_raw_fd());
+        let mut waiting = [
+            libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 },
+            libc::pollfd { fd: gone, events: libc::POLLRDHUP, revents: 0 },
+        ];
+        let timeout = i32::try_from(GLANCE.as_millis()).unwrap_or(20);
+        // SAFETY: two entries, both valid; a negative descriptor is passed over.
+        unsafe { libc::poll(waiting.as_mut_ptr(), 2, timeout) };
+        if waiting[1].revents != 0 {
+            self.hang_up();
+        }
+        if waiting[0].revents != 0 {
+            self.accept();
+        }
+    }
+
+    /// A process asks for the device. One has it at a time.
+    fn accept(&mut self) {
+        let Ok((stream, _)) = self.listener.accept() else { return };
+        if self.connection.as_ref().is_some_and(|connection| connection.thread.is_finished()) {
+            self.hang_up();
+        }
+        if self.connection.is_some() {
+            self.shared.report().note(
+                "a second process of the run asked for the device while the first was using it, and was refused: the simulator \
+                 serves one process at a time"
+                    .to_owned(),
+            );
+            return;
+        }
+        let Ok(own) = stream.try_clone() else { return };
+        self.processes += 1;
+        self.shared.cancel.store(false, Ordering::Relaxed);
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::spawn(move || connection::serve(stream, &shared));
+        self.connection = Some(Connection { stream: own, thread });
+    }
+
+    /// The process has gone: what its kernel was doing is of no use to anyone.
+    fn hang_up(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        self.shared.cancel.store(true, Ordering::Relaxed);
+        let _ = connection.stream.shutdown(std::net::Shutdown::Both);
+        if connection.thread.join().is_err() {
+            self.shared
+                .report()
+                .note("the simulator failed while it served the program: please report this".to_owned());
+        }
+        for allocation in self.shared.memory.snapshot().as_slice() {
+            let _ = self.shared.memory.release(allocation.start);
+            let _ = self.shared.memory.free(allocation.start);
+        }
+    }
+
+    /// Ends whatever is still there.
+    fn finish(&mut self) {
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            // SAFETY: the group is that of our child, which has not been reaped by anyone else.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+        let _ = self.child.wait();
+        // A program may come and go between two glances.
+        self.accept();
+        self.hang_up();
+    }
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ending::Exited(code),
+        (_, signal) => Ending::Signalled(signal.unwrap_or(0)),
+    }
+}

@@ -1,0 +1,165 @@
+//! Streams. All work is done when its call returns, in the order of the calls: that is one of the orders that streams
+//! allow. What is left to keep is which streams there are, and which are being captured.
+
+use std::collections::{HashMap, HashSet};
+
+use super::context::Context;
+use super::errors::Code;
+use super::protocol::{Answer, Call};
+use super::work::Work;
+
+/// The legacy default stream, also written as 1, and the per-thread default stream.
+pub(super) const LEGACY: u64 = 0;
+const LEGACY_HANDLE: u64 = 1;
+const PER_THREAD: u64 = 2;
+
+/// `cudaStreamNonBlocking`.
+pub(super) const NON_BLOCKING: u32 = 1;
+
+/// Priorities that are clamped to: `cudaDeviceGetStreamPriorityRange`.
+const GREATEST_PRIORITY: i32 = -5;
+
+/// A stream.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stream {
+    pub flags: u32,
+    pub priority: i32,
+    /// The capture that it takes part in, and the nodes that its next node depends on.
+    pub capture: Option<(u64, Vec<u64>)>,
+}
+
+/// A capture that is going on.
+#[derive(Debug, Clone)]
+pub(super) struct Capture {
+    pub graph: u64,
+    /// The stream that it began in.
+    pub origin: u64,
+    /// `cudaStreamCaptureMode`: global, thread-local, relaxed.
+    pub mode: u32,
+    /// A forbidden call came in between.
+    pub invalid: bool,
+}
+
+/// `cudaStreamCaptureModeRelaxed`.
+pub(super) const RELAXED: u32 = 2;
+
+/// All streams and captures.
+#[derive(Debug)]
+pub(super) struct Streams {
+    pub streams: HashMap<u64, Stream>,
+    pub captures: HashMap<u64, Capture>,
+    /// What `cudaThreadExchangeStreamCaptureMode` set.
+    pub mode: u32,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        let streams = HashMap::from([(LEGACY, Stream::default()), (PER_THREAD, Stream::default())]);
+        Self { streams, captures: HashMap::new(), mode: 0 }
+    }
+}
+
+impl Streams {
+    /// Captures that forbid calls which may wait.
+    pub(super) fn strict_captures(&self) -> HashSet<u64> {
+        if self.mode == RELAXED {
+            return HashSet::new();
+        }
+        self.captures.iter().filter(|(_, one)| one.mode != RELAXED).map(|(&id, _)| id).collect()
+    }
+
+    pub(super) fn invalidate(&mut self, captures: &HashSet<u64>) {
+        for (_, one) in self.captures.iter_mut().filter(|(id, _)| captures.contains(id)) {
+            one.invalid = true;
+        }
+    }
+}
+
+/// The stream that a handle means.
+pub(super) fn resolve(handle: u64) -> u64 {
+    if handle == LEGACY_HANDLE { LEGACY } else { handle }
+}
+
+impl Context {
+    /// The stream of a handle.
+    pub(super) fn stream(&mut self, handle: u64) -> Result<&mut Stream, Code> {
+        self.streams.streams.get_mut(&resolve(handle)).ok_or(Code::INVALID_HANDLE)
+    }
+}
+
+pub(super) fn create(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let flags = call.small(0);
+    if flags > NON_BLOCKING {
+        return Err(Code::INVALID_VALUE);
+    }
+    let priority = call.small(1).cast_signed().clamp(GREATEST_PRIORITY, 0);
+    let handle = context.handle();
+    context.streams.streams.insert(handle, Stream { flags, priority, capture: None });
+    Ok(Answer::results([handle]))
+}
+
+pub(super) fn destroy(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let handle = resolve(call.argument(0));
+    if handle == LEGACY || handle == PER_THREAD {
+        return Err(Code::INVALID_HANDLE);
+    }
+    let stream = context.streams.streams.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
+    if let Some((capture, _)) = stream.capture {
+        context.streams.invalidate(&HashSet::from([capture]));
+    }
+    Ok(Answer::done())
+}
+
+/// Waits for a stream, or asks whether it is done: it is.
+pub(super) fn synchronize(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let capture = context.stream(call.argument(0))?.capture.as_ref().map(|(capture, _)| *capture);
+    if let Some(capture) = capture {
+        context.streams.invalidate(&HashSet::from([capture]));
+        return Err(Code::CAPTURE_UNSUPPORTED);
+    }
+    if resolve(call.argument(0)) == LEGACY {
+        context.check_legacy()?;
+    }
+    Ok(Answer::done())
+}
+
+pub(super) fn get(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let handle = resolve(call.argument(0));
+    let stream = context.stream(handle)?;
+    let value = match call.argument(1) {
+        0 => u64::from(stream.flags),
+        1 => i64::from(stream.priority).cast_unsigned(),
+        2 => handle,
+        _ => 0,
+    };
+    Ok(Answer::results([value]))
+}
+
+pub(super) fn wait(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let (stream, event) = (call.argument(0), call.argument(1));
+    context.stream(stream)?;
+    let captured = context.events.get(&event).ok_or(Code::INVALID_HANDLE)?.captured.clone();
+    match captured {
+        Some((capture, nodes)) => context.join_capture(stream, capture, &nodes)?,
+        None if context.is_capturing(stream)? && call.small(2) == 0 => return Err(context.isolation(stream)),
+        None => {
+            context.capture_work(stream, &Work::Wait(event))?;
+        }
+    }
+    Ok(Answer::done())
+}
+
+pub(super) fn host_function(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let [stream, function, data, callback] = [0, 1, 2, 3].map(|index| call.argument(index));
+    if function == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let callback = (callback != 0).then_some(stream);
+    context.submit(stream, Work::Host { function, data, callback })
+}
+
+/// The stub did its part of a graph.
+pub(super) fn go_on(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    let queue = context.unfinished.remove(&call.argument(0)).ok_or(Code::INVALID_VALUE)?;
+    context.perform_all(queue)
+}

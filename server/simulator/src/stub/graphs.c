@@ -1,0 +1,657 @@
+/* Graphs: nodes are described to the simulator, which keeps and replays them. */
+
+/* What a node does, as the simulator reads it: a type, numbers, and the parameters of a kernel. */
+struct node {
+    int type;
+    uint64_t numbers[12];
+    unsigned count;
+    void *parameters;
+    size_t size;
+};
+
+/* cudaGraphNodeType */
+enum {
+    NODE_KERNEL, NODE_COPY, NODE_FILL, NODE_HOST, NODE_CHILD, NODE_EMPTY, NODE_WAIT, NODE_RECORD, NODE_ALLOCATE = 10, NODE_FREE
+};
+
+struct kernel_node {
+    void *function;
+    struct dim3 grid, block;
+    unsigned shared;
+    void **arguments, **extra;
+};
+struct fill_node {
+    void *pointer;
+    size_t pitch;
+    unsigned value, element;
+    size_t width, height;
+};
+struct host_node {
+    host_function function;
+    void *data;
+};
+/* cudaMemAllocNodeParams: a cudaMemPoolProps of 88 bytes first. */
+struct allocate_node {
+    char properties[88];
+    const void *access;
+    size_t access_count, size;
+    void *pointer;
+};
+
+#define NUMBERS(node, ...) \
+    do { \
+        const uint64_t numbers_[] = {__VA_ARGS__}; \
+        memcpy((node)->numbers, numbers_, sizeof numbers_); \
+        (node)->count = sizeof numbers_ / sizeof *numbers_; \
+    } while (0)
+
+static status kernel_node(struct node *node, const struct kernel_node *kernel)
+{
+    if (!kernel)
+        return failed(cudaErrorInvalidValue);
+    if (!kernel->function)
+        return failed(cudaErrorInvalidDeviceFunction);
+    *node = (struct node){.type = NODE_KERNEL};
+    NUMBERS(node, U(kernel->function), kernel->grid.x, kernel->grid.y, kernel->grid.z, kernel->block.x, kernel->block.y,
+            kernel->block.z, kernel->shared);
+    return pack_parameters(kernel->function, kernel->arguments, &node->parameters, &node->size);
+}
+
+static void copy_node(struct node *node, const struct copy *rows, int kind)
+{
+    *node = (struct node){.type = NODE_COPY};
+    NUMBERS(node, rows->to, rows->from, rows->width, rows->height, rows->depth, rows->to_pitch, rows->from_pitch,
+            rows->to_slice, rows->from_slice, (uint64_t)kind);
+}
+
+static status copy3d_node(struct node *node, const struct copy3d *parameters)
+{
+    struct copy rows;
+    status error = copy3d_from(parameters, &rows);
+    if (error)
+        return failed(error);
+    copy_node(node, &rows, parameters->kind);
+    return cudaSuccess;
+}
+
+static void copy1d_node(struct node *node, uint64_t to, uint64_t from, size_t count, int kind)
+{
+    const struct copy rows = {to, from, count, 1, 1, count, count, 0, 0};
+    copy_node(node, &rows, kind);
+}
+
+static status fill_node(struct node *node, const struct fill_node *fill)
+{
+    if (!fill)
+        return failed(cudaErrorInvalidValue);
+    *node = (struct node){.type = NODE_FILL};
+    NUMBERS(node, U(fill->pointer), fill->value, fill->element, fill->width, fill->height, 1, fill->pitch, 0);
+    return cudaSuccess;
+}
+
+static status host_node(struct node *node, const struct host_node *host)
+{
+    if (!host || !host->function)
+        return failed(cudaErrorInvalidValue);
+    *node = (struct node){.type = NODE_HOST};
+    NUMBERS(node, U(host->function), U(host->data));
+    return cudaSuccess;
+}
+
+static void number_node(struct node *node, int type, uint64_t number)
+{
+    *node = (struct node){.type = type};
+    NUMBERS(node, number);
+}
+
+/* Sends a node: a new one of a graph with its dependencies, or new parameters for one. Frees its parameters. */
+static status send_node(struct reply *reply, unsigned operation, handle owner, uint64_t second, struct node *node,
+                        const handle *dependencies)
+{
+    uint64_t arguments[16] = {U(owner), second, (uint64_t)node->type};
+    size_t links = dependencies ? second * sizeof *dependencies : 0;
+    char *blob = malloc(links + node->size + 1);
+    status error;
+    memcpy(arguments + 3, node->numbers, node->count * sizeof *arguments);
+    if (blob) {
+        if (links)
+            memcpy(blob, dependencies, links);
+        if (node->size)
+            memcpy(blob + links, node->parameters, node->size);
+        error = ask(reply, operation, arguments, 3 + node->count, blob, links + node->size);
+    } else {
+        error = failed(cudaErrorMemoryAllocation);
+    }
+    free(blob);
+    free(node->parameters);
+    return error;
+}
+
+static status add(handle *added, handle graph, const handle *dependencies, size_t count, struct node *node)
+{
+    struct reply reply;
+    if (!added || (count && !dependencies)) {
+        free(node->parameters);
+        return failed(cudaErrorInvalidValue);
+    }
+    status error = send_node(&reply, OP_GRAPH_ADD, graph, count, node, dependencies);
+    if (!error)
+        *added = (handle)(uintptr_t)reply.value[0];
+    return error;
+}
+
+/* New parameters: of a node where `executable` is null, of its instance otherwise. */
+static status set(handle executable, handle node, struct node *parameters)
+{
+    struct reply reply;
+    return send_node(&reply, OP_GRAPH_SET, executable, U(node), parameters, 0);
+}
+
+API status cudaGraphCreate(handle *graph, unsigned flags)
+{
+    if (flags)
+        return failed(cudaErrorInvalidValue);
+    TELL_RESULT(graph, handle, OP_GRAPH_CREATE, 0);
+}
+
+API status cudaGraphClone(handle *clone, handle graph)
+{
+    TELL_RESULT(clone, handle, OP_GRAPH_CREATE, U(graph));
+}
+
+API status cudaGraphDestroy(handle graph)
+{
+    TELL(OP_GRAPH_DESTROY, U(graph));
+}
+
+API status cudaGraphDestroyNode(handle node)
+{
+    TELL(OP_GRAPH_DESTROY_NODE, U(node));
+}
+
+API status cudaGraphAddKernelNode(handle *added, handle graph, const handle *dependencies, size_t count,
+                                  const struct kernel_node *kernel)
+{
+    struct node node;
+    status error = kernel_node(&node, kernel);
+    return error ? error : add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddMemcpyNode(handle *added, handle graph, const handle *dependencies, size_t count,
+                                  const struct copy3d *parameters)
+{
+    struct node node;
+    status error = copy3d_node(&node, parameters);
+    return error ? error : add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddMemcpyNode1D(handle *added, handle graph, const handle *dependencies, size_t count, void *to,
+                                    const void *from, size_t bytes, int kind)
+{
+    struct node node;
+    copy1d_node(&node, U(to), U(from), bytes, kind);
+    return add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddMemcpyNodeToSymbol(handle *added, handle graph, const handle *dependencies, size_t count,
+                                          const void *symbol, const void *from, size_t bytes, size_t offset, int kind)
+{
+    struct node node;
+    uint64_t to;
+    status error = symbol_range(symbol, bytes, offset, &to);
+    if (error)
+        return error;
+    copy1d_node(&node, to, U(from), bytes, kind);
+    return add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddMemcpyNodeFromSymbol(handle *added, handle graph, const handle *dependencies, size_t count, void *to,
+                                            const void *symbol, size_t bytes, size_t offset, int kind)
+{
+    struct node node;
+    uint64_t from;
+    status error = symbol_range(symbol, bytes, offset, &from);
+    if (error)
+        return error;
+    copy1d_node(&node, U(to), from, bytes, kind);
+    return add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddMemsetNode(handle *added, handle graph, const handle *dependencies, size_t count,
+                                  const struct fill_node *fill)
+{
+    struct node node;
+    status error = fill_node(&node, fill);
+    return error ? error : add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddHostNode(handle *added, handle graph, const handle *dependencies, size_t count,
+                                const struct host_node *host)
+{
+    struct node node;
+    status error = host_node(&node, host);
+    return error ? error : add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddChildGraphNode(handle *added, handle graph, const handle *dependencies, size_t count, handle child)
+{
+    struct node node;
+    number_node(&node, NODE_CHILD, U(child));
+    return add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddEmptyNode(handle *added, handle graph, const handle *dependencies, size_t count)
+{
+    struct node node;
+    number_node(&node, NODE_EMPTY, 0);
+    return add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddEventRecordNode(handle *added, handle graph, const handle *dependencies, size_t count, handle event)
+{
+    struct node node;
+    number_node(&node, NODE_RECORD, U(event));
+    return add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddEventWaitNode(handle *added, handle graph, const handle *dependencies, size_t count, handle event)
+{
+    struct node node;
+    number_node(&node, NODE_WAIT, U(event));
+    return add(added, graph, dependencies, count, &node);
+}
+
+API status cudaGraphAddMemAllocNode(handle *added, handle graph, const handle *dependencies, size_t count,
+                                    struct allocate_node *parameters)
+{
+    struct node node;
+    struct reply reply;
+    if (!added || !parameters || (count && !dependencies))
+        return failed(cudaErrorInvalidValue);
+    number_node(&node, NODE_ALLOCATE, parameters->size);
+    status error = send_node(&reply, OP_GRAPH_ADD, graph, count, &node, dependencies);
+    if (!error) {
+        *added = (handle)(uintptr_t)reply.value[0];
+        parameters->pointer = (void *)(uintptr_t)reply.value[1];
+    }
+    return error;
+}
+
+API status cudaGraphAddMemFreeNode(handle *added, handle graph, const handle *dependencies, size_t count, void *pointer)
+{
+    struct node node;
+    number_node(&node, NODE_FREE, U(pointer));
+    return add(added, graph, dependencies, count, &node);
+}
+
+/* cudaGraphNodeParams: a type, and a union of what the calls above take. */
+struct any_node {
+    int type, reserved[3];
+    union {
+        uint64_t reserved[29];
+        struct kernel_node kernel;
+        struct {
+            uint64_t reserved[2];
+            struct copy3d copy;
+        } copy;
+        struct fill_node fill;
+        struct host_node host;
+        struct allocate_node allocate;
+        void *pointer; /* a graph, an event, memory to free */
+    } of;
+};
+
+static status any_node(struct node *node, const struct any_node *any)
+{
+    if (!any)
+        return failed(cudaErrorInvalidValue);
+    switch (any->type) {
+    case NODE_KERNEL: return kernel_node(node, &any->of.kernel);
+    case NODE_COPY: return copy3d_node(node, &any->of.copy.copy);
+    case NODE_FILL: return fill_node(node, &any->of.fill);
+    case NODE_HOST: return host_node(node, &any->of.host);
+    case NODE_CHILD:
+    case NODE_EMPTY:
+    case NODE_WAIT:
+    case NODE_RECORD:
+    case NODE_FREE: number_node(node, any->type, U(any->of.pointer)); return cudaSuccess;
+    default: return missing("cudaGraphAddNode for this type of node");
+    }
+}
+
+static status add_any(handle *added, handle graph, const handle *dependencies, size_t count, struct any_node *any)
+{
+    struct node node;
+    if (any && any->type == NODE_ALLOCATE)
+        return cudaGraphAddMemAllocNode(added, graph, dependencies, count, &any->of.allocate);
+    status error = any_node(&node, any);
+    return error ? error : add(added, graph, dependencies, count, &node);
+}
+
+#if CUDART >= 13
+API status cudaGraphAddNode(handle *added, handle graph, const handle *dependencies, const void *edges, size_t count,
+                            struct any_node *any)
+{
+    (void)edges;
+    return add_any(added, graph, dependencies, count, any);
+}
+#else
+API status cudaGraphAddNode(handle *added, handle graph, const handle *dependencies, size_t count, struct any_node *any)
+{
+    return add_any(added, graph, dependencies, count, any);
+}
+
+API status cudaGraphAddNode_v2(handle *added, handle graph, const handle *dependencies, const void *edges, size_t count,
+                               struct any_node *any)
+{
+    (void)edges;
+    return add_any(added, graph, dependencies, count, any);
+}
+#endif
+
+API status cudaGraphNodeSetParams(handle node, const struct any_node *any)
+{
+    struct node parameters;
+    status error = any_node(&parameters, any);
+    return error ? error : set(0, node, &parameters);
+}
+
+API status cudaGraphExecNodeSetParams(handle executable, handle node, const struct any_node *any)
+{
+    struct node parameters;
+    status error = any_node(&parameters, any);
+    return error ? error : set(executable, node, &parameters);
+}
+
+API status cudaGraphKernelNodeSetParams(handle node, const struct kernel_node *kernel)
+{
+    struct node parameters;
+    status error = kernel_node(&parameters, kernel);
+    return error ? error : set(0, node, &parameters);
+}
+
+API status cudaGraphExecKernelNodeSetParams(handle executable, handle node, const struct kernel_node *kernel)
+{
+    struct node parameters;
+    status error = kernel_node(&parameters, kernel);
+    return error ? error : set(executable, node, &parameters);
+}
+
+API status cudaGraphMemcpyNodeSetParams(handle node, const struct copy3d *copy)
+{
+    struct node parameters;
+    status error = copy3d_node(&parameters, copy);
+    return error ? error : set(0, node, &parameters);
+}
+
+API status cudaGraphExecMemcpyNodeSetParams(handle executable, handle node, const struct copy3d *copy)
+{
+    struct node parameters;
+    status error = copy3d_node(&parameters, copy);
+    return error ? error : set(executable, node, &parameters);
+}
+
+API status cudaGraphMemcpyNodeSetParams1D(handle node, void *to, const void *from, size_t count, int kind)
+{
+    struct node parameters;
+    copy1d_node(&parameters, U(to), U(from), count, kind);
+    return set(0, node, &parameters);
+}
+
+API status cudaGraphExecMemcpyNodeSetParams1D(handle executable, handle node, void *to, const void *from, size_t count,
+                                              int kind)
+{
+    struct node parameters;
+    copy1d_node(&parameters, U(to), U(from), count, kind);
+    return set(executable, node, &parameters);
+}
+
+API status cudaGraphMemsetNodeSetParams(handle node, const struct fill_node *fill)
+{
+    struct node parameters;
+    status error = fill_node(&parameters, fill);
+    return error ? error : set(0, node, &parameters);
+}
+
+API status cudaGraphExecMemsetNodeSetParams(handle executable, handle node, const struct fill_node *fill)
+{
+    struct node parameters;
+    status error = fill_node(&parameters, fill);
+    return error ? error : set(executable, node, &parameters);
+}
+
+API status cudaGraphHostNodeSetParams(handle node, const struct host_node *host)
+{
+    struct node parameters;
+    status error = host_node(&parameters, host);
+    return error ? error : set(0, node, &parameters);
+}
+
+API status cudaGraphExecHostNodeSetParams(handle executable, handle node, const struct host_node *host)
+{
+    struct node parameters;
+    status error = host_node(&parameters, host);
+    return error ? error : set(executable, node, &parameters);
+}
+
+API status cudaGraphExecChildGraphNodeSetParams(handle executable, handle node, handle child)
+{
+    struct node parameters;
+    number_node(&parameters, NODE_CHILD, U(child));
+    return set(executable, node, &parameters);
+}
+
+API status cudaGraphNodeGetType(handle node, int *type)
+{
+    TELL_RESULT(type, int, OP_GRAPH_NODE_TYPE, U(node));
+}
+
+API status cudaGraphChildGraphNodeGetGraph(handle node, handle *graph)
+{
+    TELL_RESULT(graph, handle, OP_GRAPH_NODE_CHILD, U(node));
+}
+
+API status cudaGraphNodeFindInClone(handle *found, handle original, handle clone)
+{
+    TELL_RESULT(found, handle, OP_GRAPH_FIND_IN_CLONE, U(original), U(clone));
+}
+
+/* Lists of nodes: the count alone where there is no place for them; null in the places that are too many. */
+enum { LIST_NODES, LIST_ROOTS, LIST_DEPENDENCIES, LIST_DEPENDENTS, LIST_EDGES };
+
+static status list(handle owner, int which, handle *places, handle *second, size_t *count)
+{
+    struct reply reply;
+    if (!count)
+        return failed(cudaErrorInvalidValue);
+    status error = ask_bytes(&reply, OP_GRAPH_LIST, LIST(U(owner), which) + 1, 2, 0, 0);
+    if (error)
+        return error;
+    const handle *nodes = reply.bytes;
+    size_t width = which == LIST_EDGES ? 2 : 1, found = reply.size / sizeof(handle) / width;
+    if (places) {
+        for (size_t index = 0; index < *count; index++) {
+            places[index] = index < found ? nodes[index * width] : 0;
+            if (second)
+                second[index] = index < found ? nodes[index * width + 1] : 0;
+        }
+        if (*count > found)
+            *count = found;
+    } else {
+        *count = found;
+    }
+    free(reply.bytes);
+    return cudaSuccess;
+}
+
+API status cudaGraphGetNodes(handle graph, handle *nodes, size_t *count)
+{
+    return list(graph, LIST_NODES, nodes, 0, count);
+}
+
+API status cudaGraphGetRootNodes(handle graph, handle *nodes, size_t *count)
+{
+    return list(graph, LIST_ROOTS, nodes, 0, count);
+}
+
+static status link_nodes(handle graph, const handle *from, const handle *to, size_t count, int remove)
+{
+    struct reply reply;
+    size_t size = count * sizeof *from;
+    char *blob = malloc(2 * size + 1);
+    if (!blob || (count && (!from || !to))) {
+        free(blob);
+        return failed(cudaErrorInvalidValue);
+    }
+    if (size) {
+        memcpy(blob, from, size);
+        memcpy(blob + size, to, size);
+    }
+    status error = ASK_WITH(&reply, OP_GRAPH_LINK, blob, 2 * size, U(graph), count, remove);
+    free(blob);
+    return error;
+}
+
+#if CUDART >= 13
+API status cudaGraphGetEdges(handle graph, handle *from, handle *to, void *edges, size_t *count)
+{
+    (void)edges;
+    return list(graph, LIST_EDGES, from, to, count);
+}
+
+API status cudaGraphNodeGetDependencies(handle node, handle *nodes, void *edges, size_t *count)
+{
+    (void)edges;
+    return list(node, LIST_DEPENDENCIES, nodes, 0, count);
+}
+
+API status cudaGraphNodeGetDependentNodes(handle node, handle *nodes, void *edges, size_t *count)
+{
+    (void)edges;
+    return list(node, LIST_DEPENDENTS, nodes, 0, count);
+}
+
+API status cudaGraphAddDependencies(handle graph, const handle *from, const handle *to, const void *edges, size_t count)
+{
+    (void)edges;
+    return link_nodes(graph, from, to, count, 0);
+}
+
+API status cudaGraphRemoveDependencies(handle graph, const handle *from, const handle *to, const void *edges, size_t count)
+{
+    (void)edges;
+    return link_nodes(graph, from, to, count, 1);
+}
+#else
+API status cudaGraphGetEdges(handle graph, handle *from, handle *to, size_t *count)
+{
+    return list(graph, LIST_EDGES, from, to, count);
+}
+
+API status cudaGraphNodeGetDependencies(handle node, handle *nodes, size_t *count)
+{
+    return list(node, LIST_DEPENDENCIES, nodes, 0, count);
+}
+
+API status cudaGraphNodeGetDependentNodes(handle node, handle *nodes, size_t *count)
+{
+    return list(node, LIST_DEPENDENTS, nodes, 0, count);
+}
+
+API status cudaGraphAddDependencies(handle graph, const handle *from, const handle *to, size_t count)
+{
+    return link_nodes(graph, from, to, count, 0);
+}
+
+API status cudaGraphRemoveDependencies(handle graph, const handle *from, const handle *to, size_t count)
+{
+    return link_nodes(graph, from, to, count, 1);
+}
+#endif
+
+API status cudaGraphInstantiate(handle *executable, handle graph, unsigned long long flags)
+{
+    TELL_RESULT(executable, handle, OP_GRAPH_INSTANTIATE, U(graph), flags);
+}
+
+API status cudaGraphInstantiateWithFlags(handle *executable, handle graph, unsigned long long flags)
+{
+    TELL_RESULT(executable, handle, OP_GRAPH_INSTANTIATE, U(graph), flags);
+}
+
+/* cudaGraphInstantiateParams */
+struct instantiate {
+    unsigned long long flags;
+    handle stream, error_node;
+    int result;
+};
+
+API status cudaGraphInstantiateWithParams(handle *executable, handle graph, struct instantiate *parameters)
+{
+    if (!parameters)
+        return failed(cudaErrorInvalidValue);
+    parameters->error_node = 0;
+    status error = cudaGraphInstantiate(executable, graph, parameters->flags);
+    parameters->result = error ? 1 : 0;
+    return error;
+}
+
+API status cudaGraphExecDestroy(handle executable)
+{
+    TELL(OP_GRAPH_EXEC_DESTROY, U(executable));
+}
+
+API status cudaGraphExecGetFlags(handle executable, unsigned long long *flags)
+{
+    TELL_RESULT(flags, unsigned long long, OP_GRAPH_EXEC_FLAGS, U(executable));
+}
+
+API status cudaGraphLaunch(handle executable, handle stream)
+{
+    TELL(OP_GRAPH_LAUNCH, U(executable), U(stream));
+}
+
+API status cudaGraphUpload(handle executable, handle stream)
+{
+    (void)stream;
+    TELL(OP_GRAPH_EXEC_FLAGS, U(executable));
+}
+
+/* cudaGraphExecUpdateResultInfo */
+struct update_result {
+    int result;
+    handle node, from;
+};
+
+API status cudaGraphExecUpdate(handle executable, handle graph, struct update_result *result)
+{
+    struct reply reply;
+    status error = ASK(&reply, OP_GRAPH_EXEC_UPDATE, U(executable), U(graph));
+    if (result)
+        *result = (struct update_result){(int)reply.value[0], (handle)(uintptr_t)reply.value[1], 0};
+    return error ? error : failed((status)reply.value[2]);
+}
+
+API status cudaGraphNodeSetEnabled(handle executable, handle node, unsigned enabled)
+{
+    TELL(OP_GRAPH_SET_ENABLED, U(executable), U(node), enabled);
+}
+
+API status cudaGraphNodeGetEnabled(handle executable, handle node, unsigned *enabled)
+{
+    TELL_RESULT(enabled, unsigned, OP_GRAPH_GET_ENABLED, U(executable), U(node));
+}
+
+API status cudaDeviceGraphMemTrim(int device)
+{
+    return check_device(device);
+}
+
+API status cudaDeviceGetGraphMemAttribute(int device, int attribute, void *value)
+{
+    (void)attribute;
+    if (!value)
+        return failed(cudaErrorInvalidValue);
+    *(uint64_t *)value = 0;
+    return check_device(device);
+}

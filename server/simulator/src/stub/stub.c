@@ -1,0 +1,14 @@
+/* All of the stub is one unit, so that nothing but the API leaves it and one function can be the alias of another. */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include "connect.c"
+#include "register.c"
+#include "launch.c"
+#include "memory.c"
+#include "pools.c"
+#include "symbols.c"
+#include "streams.c"
+#include "device.c"
+#include "graphs.c"
+#include "rest.h" /* generated: aliases for the per-thread default stream, and refusals of what is missing */
