@@ -14,7 +14,7 @@ use stitch_simulator::device::Device;
 use stitch_simulator::memory::Memory;
 use stitch_simulator::runtime::engine::{Engine, Linked};
 use stitch_simulator::runtime::report::{Ending, Report};
-use stitch_simulator::runtime::{Config, serve, stub};
+use stitch_simulator::runtime::{Config, Watch, serve, stub};
 
 /// These programs have no device code.
 struct NoDeviceCode;
@@ -81,6 +81,7 @@ impl Bench {
             stdin: Stdio::null(),
             stdout: output("out"),
             stderr: output("err"),
+            watch: Watch::default(),
         }
     }
 
