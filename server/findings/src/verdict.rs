@@ -42,6 +42,7 @@ pub enum Inputs {
 
 /// One thing that was compared: a text, an array.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Compared {
     /// What: `standard output`, `copy 2 to the host`, `output y`.
     pub what: String,
@@ -80,6 +81,7 @@ pub struct LeftOut {
 
 /// The Verifier's answer about a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Verdict {
     /// The reference, as it was named.
     pub reference: String,

@@ -44,7 +44,10 @@ fn main() -> anyhow::Result<()> {
             let outcome = match planned {
                 Ok(harness) => {
                     let subject = Subject { path, kernel: &kernel.qualified_name, configuration: None };
-                    std::fs::write(Path::new(out).join(format!("h{number}.cu")), harness::write(&harness, &subject))?;
+                    std::fs::write(
+                        Path::new(out).join(format!("h{number}.cu")),
+                        harness::write(&harness, &subject),
+                    )?;
                     "made"
                 }
                 Err(PlanError::Needs(needs)) => {

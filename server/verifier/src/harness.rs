@@ -15,7 +15,7 @@ mod plan;
 mod write;
 
 pub use answers::{Answers, BadAnswer};
-pub use kernel::{KernelError, find};
+pub use kernel::{KernelError, find, split};
 pub use needs::Needs;
 pub use parameter::{Parameter, Role, element_type as parameter_element};
 pub use plan::{Argument, Array, Harness, PlanError, Scalar, configuration, plan};

@@ -4,6 +4,9 @@
 //! folder, gone with the job. The order is written to its standard input, not to its command line, which the program that it runs could read:
 //! the seed by which inputs are perturbed is nobody else's business.
 
+mod obey;
+mod report;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,11 +15,11 @@ use stitch_toolchain::process::{Finished, Program as Process, ProgramError, Scra
 use tokio_util::sync::CancellationToken;
 
 use crate::program::{Command, Running};
+pub use obey::{ObeyError, obey, runtime_library};
+pub use report::{Copies, Count, Counters, Ending, Fault, Instruction, Kernel, Line, Report};
 
 /// The subcommand of our own program that is the simulator's process.
 pub const SUBCOMMAND: &str = "simulate";
-/// The exit status of that process where a program needs what the simulator does not have, as everywhere.
-pub const MISSING: i32 = 3;
 /// How much is kept of what a program prints, in bytes.
 const OUTPUT_LIMIT: usize = 64 << 20;
 
@@ -72,11 +75,16 @@ pub struct Simulated {
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
     /// The program needs something that the simulator does not have.
-    #[error("The simulator can't run this program: {}", reasons.join(" "))]
+    #[error("The simulator can't run this program, since it has no {}. Run it on a GPU: `--device cuda:0`.", names.join(", "))]
     Missing {
-        /// What it lacks, in sentences.
-        reasons: Vec<String>,
+        /// Functions of the runtime that it lacks.
+        names: Vec<String>,
     },
+    /// The program never asked for the device.
+    #[error(
+        "The program made no call to the simulator's CUDA runtime, so its kernels did not run on it: it may be linked with `-cudart static`, nvcc's default, or make no call at all. Link it with `-cudart shared`."
+    )]
+    NotUsed,
     /// It left no report.
     #[error("The simulator left no report: {reason} {said}")]
     NoReport {
@@ -93,6 +101,16 @@ pub enum SimulationError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// Keeps other processes of the user, the program that runs here among them, from looking into this one.
+///
+/// # Errors
+/// The system refused.
+pub fn shield() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_dumpable(false)?;
+    Ok(())
 }
 
 /// Runs a program in the simulator's process, under the limits of `running`.
@@ -127,6 +145,8 @@ pub async fn run(
         .stdin(text)
         .current_dir(folder)
         .scratch(scratch)
+        // The memory of the simulated device is a file in memory.
+        .large_files()
         .output_limit(OUTPUT_LIMIT)
         .time_limit(running.time_limit);
     let finished = process.run(cancel).await;
@@ -144,7 +164,7 @@ pub async fn run(
     };
     if let Some(missing) = report.as_ref().map(|report| &report.missing).filter(|missing| !missing.is_empty())
     {
-        return Err(SimulationError::Missing { reasons: missing.clone() });
+        return Err(SimulationError::Missing { names: missing.clone() });
     }
     let copies = match (copies, &report) {
         (Some(path), Some(_)) => Some(read_copies(&path)?),
@@ -174,25 +194,19 @@ fn split_copies(mut rest: &[u8]) -> Vec<Vec<u8>> {
     copies
 }
 
-/// What the simulator found and counted.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Report {
-    /// Buffers whose first contents were perturbed.
-    pub perturbed: usize,
-    /// What kernels did wrong.
-    pub faults: Vec<Fault>,
-    /// What the program needs and the simulator lacks, in sentences.
-    pub missing: Vec<String>,
-    /// Everything else, as it was written.
-    #[serde(flatten)]
-    pub rest: serde_json::Map<String, serde_json::Value>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Something that a kernel did wrong.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Fault {
-    /// What, with kernel, block, thread and line, in sentences.
-    pub message: String,
+    #[test]
+    fn copies_are_taken_apart_and_one_that_was_cut_off_is_left_out() {
+        let mut bytes = 3u64.to_le_bytes().to_vec();
+        bytes.extend([1, 2, 3]);
+        bytes.extend(0u64.to_le_bytes());
+        bytes.extend(9u64.to_le_bytes());
+        bytes.extend([4; 5]);
+        assert_eq!(split_copies(&bytes), [vec![1, 2, 3], vec![]]);
+        assert_eq!(split_copies(&u64::MAX.to_le_bytes()), Vec::<Vec<u8>>::new());
+        assert_eq!(split_copies(&[1, 2]), Vec::<Vec<u8>>::new());
+    }
 }

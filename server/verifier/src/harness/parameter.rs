@@ -43,14 +43,14 @@ const OPAQUE: [&str; 5] =
 impl Parameter {
     /// Reads a parameter: its name and its type as they are written, and its number.
     pub fn read(name: &str, ty: &str, number: usize) -> Self {
-        let is_array = name.contains('[') || ty.contains('[');
+        let brackets = name.matches('[').count() + ty.matches('[').count();
         let plain = name.split('[').next().unwrap_or_default().trim();
         let name = if plain.is_empty() { format!("argument{number}") } else { plain.to_owned() };
-        Self { name, role: role(ty, is_array) }
+        Self { name, role: role(ty, brackets) }
     }
 }
 
-fn role(ty: &str, is_array: bool) -> Role {
+fn role(ty: &str, brackets: usize) -> Role {
     let unsupported = |reason: &str| Role::Unsupported { reason: reason.to_owned() };
     let spaced = ty.split('[').next().unwrap_or_default().replace('*', " * ");
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| !NOISE.contains(word)).collect();
@@ -60,13 +60,14 @@ fn role(ty: &str, is_array: bool) -> Role {
     if ty.contains("(*") || ty.contains("...") {
         return unsupported("it is a function pointer or a parameter pack");
     }
-    let stars = words.iter().filter(|word| **word == "*").count() + usize::from(is_array);
+    let stars = words.iter().filter(|word| **word == "*").count() + brackets;
     let before: Vec<&str> = words.iter().copied().take_while(|word| *word != "*").collect();
     let bare = before.iter().copied().filter(|word| *word != "const").collect::<Vec<_>>().join(" ");
     match stars {
         0 => Role::Scalar { ty: bare },
         1 if bare == "void" => unsupported("it points to `void`, so its elements are not known"),
         1 => Role::Array { element: bare, is_const: before.contains(&"const") },
+        _ if brackets > 0 => unsupported("it points to arrays"),
         _ => unsupported("it points to pointers"),
     }
 }
@@ -151,6 +152,8 @@ mod tests {
             ("s", "ns::Shape<4>", "ns::Shape<4>"),
             ("", "T *__restrict__", "T []"),
             ("p", "float**", "!it points to pointers"),
+            ("f[][3]", "double", "!it points to arrays"),
+            ("f", "double (*)[3]", "!it is a function pointer or a parameter pack"),
             ("p", "void*", "!it points to `void`, so its elements are not known"),
             ("t", "cudaTextureObject_t", "!it is a texture, a surface or a tensor map"),
         ] {

@@ -26,17 +26,21 @@ pub fn write(harness: &Harness, subject: &Subject) -> String {
         "// A harness for the kernel `{}` of {file}. It is an ordinary CUDA program: read it, edit it, keep it.\n//\n\
          //   nvcc harness.cu -o harness && ./harness [SEED [FOLDER]]\n//\n\
          // It draws the inputs from SEED, runs the kernel once, and prints a summary of each array that the kernel may write.\n\
-         // Given a FOLDER, it writes these arrays there too, as NAME.TYPE, without a header.\n\n\
-         // The file's own `main`, if it has one, is not run.\n#define main main_of_the_file\n#include {}\n#undef main\n\n",
+         // Given a FOLDER, it writes these arrays there too, as NAME.TYPE, without a header.\n\n",
         subject.kernel,
-        quoted(&subject.path.display().to_string()),
     );
+    // Before the person's file, whose macros may not change what is in here.
     text.push_str(SUPPORT);
     text.push_str("\n// ---- This kernel -------------------------------------------------------------------------------------------------------\n\n");
+    // Writing to a string can't fail.
+    let _ = write!(
+        text,
+        "// The file's own `main`, if it has one, is not run.\n#define main main_of_the_file\n#include \"{}\"\n#undef main\n\n",
+        subject.path.display()
+    );
     text.push_str("int main(int argc, char** argv) {\n");
     text.push_str("  const unsigned long long seed = argc > 1 ? strtoull(argv[1], nullptr, 0) : 1;\n");
     text.push_str("  const char* folder = argc > 2 ? argv[2] : nullptr;\n");
-    // Writing to a string can't fail.
     for (is_type, name, value) in &harness.template {
         let _ = if *is_type {
             writeln!(text, "  using {name} = {value};")
@@ -118,10 +122,6 @@ fn launch(harness: &Harness, subject: &Subject, text: &mut String) {
     }
 }
 
-fn quoted(path: &str) -> String {
-    format!("\"{path}\"")
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
@@ -149,12 +149,12 @@ mod tests {
             // It draws the inputs from SEED, runs the kernel once, and prints a summary of each array that the kernel may write.
             // Given a FOLDER, it writes these arrays there too, as NAME.TYPE, without a header.
 
+             -------------------------------------------------------------------------------------------------------
+
             // The file's own `main`, if it has one, is not run.
             #define main main_of_the_file
             #include "/w/k.cu"
             #undef main
-
-             -------------------------------------------------------------------------------------------------------
 
             int main(int argc, char** argv) {
               const unsigned long long seed = argc > 1 ? strtoull(argv[1], nullptr, 0) : 1;

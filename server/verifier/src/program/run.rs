@@ -15,7 +15,7 @@ use super::build::{Built, Start};
 use super::copy::{self, CopyError};
 use super::device::RunDevice;
 use super::own;
-use crate::simulation::{self, Report, SimulationError};
+use crate::simulation::{self, Ending, Report, SimulationError};
 
 /// How much is kept of what a program prints, in bytes.
 const OUTPUT_LIMIT: usize = 64 << 20;
@@ -94,6 +94,12 @@ pub async fn run(built: &Built, running: &Running, cancel: &CancellationToken) -
             let simulated =
                 simulation::run(&process, &folder, device.name, running, &built.scratch, cancel).await?;
             let mut ran = ended(simulated.finished)?;
+            // The simulator's process has only a status to say how its program ended.
+            match simulated.report.as_ref().map(|report| report.ending) {
+                Some(Ending::Exited(status)) => ran.end = End::Status(status),
+                Some(Ending::Signalled(signal)) => ran.end = End::Signal(signal),
+                _ => {}
+            }
             ran.report = simulated.report.map(Arc::new);
             ran.copies = simulated.copies;
             Ok(ran)

@@ -72,7 +72,7 @@ impl Judge {
             _ => Vec::new(),
         };
         if let Some(fault) = new_faults.first() {
-            let message = format!("Under the inputs {inputs}, a kernel faults: {}", fault.message);
+            let message = format!("Under the inputs {inputs}, a kernel faults. {}", fault.words());
             self.accuse(Code::VERIFY_CRASHED, Answer::Crashed, message, "");
             return false;
         }

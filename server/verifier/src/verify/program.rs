@@ -82,6 +82,7 @@ pub(super) fn not_checked(device: &RunDevice, judge: &mut Judge) {
     let list = &mut judge.verdict.not_checked;
     list.push("Whether the candidate is faster was not measured.".to_owned());
     list.push("What is written to standard error or to files was not compared.".to_owned());
+    list.push("Races between threads were not looked for.".to_owned());
     if matches!(device, RunDevice::Simulator(_)) {
         list.push("Nothing ran on a GPU: the simulator ran the PTX, not the machine code.".to_owned());
     }
@@ -215,7 +216,7 @@ pub(super) fn succeeded(ran: &Ran) -> Result<(), VerifyError> {
     let fault = ran.report.as_ref().and_then(|report| report.faults.first());
     let how = match (&ran.end, fault) {
         (End::Status(0), None) => return Ok(()),
-        (_, Some(fault)) => format!("faults: {}", fault.message.trim_end_matches('.')),
+        (_, Some(fault)) => format!("faults. {}", fault.words().trim_end_matches('.')),
         (end, None) => judge::words(end),
     };
     Err(VerifyError::ReferenceFails { how, said: judge::last_words(ran) })
