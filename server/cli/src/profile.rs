@@ -141,7 +141,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
 /// The program of a target; for a kernel, its harness.
 fn program(target: &Target, answers: &harness::Answers, scratch: &Scratch) -> Result<Program> {
     match target {
-        Target::Program(program) => Ok(program.clone()),
+        Target::Program(program) => Ok(Program::clone(program)),
         Target::Kernel { path, kernel } => {
             let prepared = harness_for(path, kernel, answers)?;
             let file = scratch.path().join("harness.cu");

@@ -16,8 +16,8 @@ pub fn align(left: &[Vec<Token>], right: &[Vec<Token>]) -> Vec<Option<usize>> {
     let shorter = left.len().min(right.len());
     let head = (0..shorter).take_while(|i| alike(*i, *i)).count();
     let tail = (1..=shorter - head).take_while(|i| alike(left.len() - i, right.len() - i)).count();
-    for i in 0..head {
-        pairs[i] = Some(i);
+    for (i, pair) in pairs.iter_mut().take(head).enumerate() {
+        *pair = Some(i);
     }
     for i in 1..=tail {
         pairs[left.len() - i] = Some(right.len() - i);

@@ -309,11 +309,15 @@ impl Builder {
         let process = self.environment(process);
         match self.device {
             RunDevice::Cuda { .. } => process,
-            RunDevice::Simulator(_) => {
-                process.env("NVCC_APPEND_FLAGS", shell_words::join(self.device_flags()))
-            }
+            RunDevice::Simulator(_) => process.env("NVCC_APPEND_FLAGS", appended(&self.device_flags())),
         }
     }
+}
+
+/// Flags as nvcc reads them from its environment: apart at blanks, with none of a shell's quotes but double ones.
+fn appended(flags: &[String]) -> String {
+    let quoted = |flag: &String| if flag.contains(' ') { format!("\"{flag}\"") } else { flag.clone() };
+    flags.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

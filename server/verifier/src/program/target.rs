@@ -8,7 +8,7 @@ use stitch_session::config::{Device, NamedTarget, Settings};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// A program with a `main`.
-    Program(Program),
+    Program(Box<Program>),
     /// One kernel of a file.
     Kernel {
         /// The file, absolute.
@@ -96,7 +96,7 @@ const ENDINGS: [&str; 5] = ["cu", "cuh", "cpp", "cc", "c"];
 pub fn find(text: &str, folder: &Path, with: &[PathBuf], settings: &Settings) -> Result<Target, TargetError> {
     let path = folder.join(text);
     if path.exists() {
-        return source(text, &path, with, folder).map(Target::Program);
+        return source(text, &path, with, folder).map(Box::new).map(Target::Program);
     }
     if let Some((file, kernel)) = text.split_once("::")
         && folder.join(file).is_file()
@@ -107,7 +107,7 @@ pub fn find(text: &str, folder: &Path, with: &[PathBuf], settings: &Settings) ->
     }
     let unusable = |reason| TargetError::Unusable { name: text.to_owned(), reason };
     match settings.target(folder, text).map_err(unusable)? {
-        Some(named) => of_named(named).map(Target::Program),
+        Some(named) => of_named(named).map(Box::new).map(Target::Program),
         None => Err(TargetError::Unknown { name: text.to_owned(), known: settings.target_names(folder) }),
     }
 }
@@ -150,7 +150,7 @@ fn of_named(named: NamedTarget) -> Result<Program, TargetError> {
     if !cwd.is_dir() {
         return Err(unusable(format!("its folder {} is not there.", cwd.display())));
     }
-    let own = (target.build.is_some() || target.run.is_some()).then(|| OwnBuild {
+    let own = (target.build.is_some() || target.run.is_some()).then_some(OwnBuild {
         build: target.build,
         run: target.run,
         replaced: None,

@@ -17,6 +17,9 @@ const TEXT_TOLERANCE: f64 = 1e-4;
 /// Differences that a finding's message names.
 const MOST_NAMED: usize = 3;
 
+/// What the reference copied back, what it copied back in a second run under the same inputs, what the candidate copied back.
+pub(super) type Copies<'a> = (&'a [Vec<u8>], Option<&'a [Vec<u8>]>, &'a [Vec<u8>]);
+
 /// Collects what a verdict says.
 pub(super) struct Judge {
     pub verdict: Verdict,
@@ -159,7 +162,7 @@ impl Judge {
     /// Compares what both copied back, in order. `declared` as in [`interpret`].
     pub fn copies(
         &mut self,
-        (reference, again, candidate): (&[Vec<u8>], Option<&[Vec<u8>]>, &[Vec<u8>]),
+        (reference, again, candidate): Copies,
         declared: Option<&[ElementType]>,
         tolerance: Option<f64>,
         inputs: &str,

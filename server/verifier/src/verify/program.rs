@@ -31,7 +31,7 @@ pub(super) async fn verify(
         )));
     };
     let candidate =
-        if candidate.own.is_some() { candidate.clone() } else { reference.with_candidate(candidate) };
+        if candidate.own.is_some() { Program::clone(candidate) } else { reference.with_candidate(candidate) };
     let device = &request.builder.device;
     let file = candidate.sources.first().map(|file| file.as_path());
     let mut judge =
@@ -158,6 +158,12 @@ impl Rounds<'_> {
         if buffers == 0 {
             let reason = "it copies no floating-point numbers to the device that could be perturbed.";
             judge.verdict.inputs = Inputs::Fixed { reason: reason.into() };
+            return Ok(());
+        }
+        if !matches!(expected.end, End::Status(_)) {
+            let how = judge::words(&expected.end);
+            let reason = format!("with its inputs perturbed, the reference itself {how}.");
+            judge.verdict.inputs = Inputs::Fixed { reason };
             return Ok(());
         }
         judge.verdict.inputs = Inputs::Perturbed { buffers };
