@@ -9,6 +9,7 @@
 
 mod allocations;
 mod arguments;
+mod assume;
 mod conditionals;
 mod declarators;
 mod document;
@@ -30,6 +31,7 @@ mod workspace;
 #[cfg(test)]
 mod tests;
 
+pub use assume::assume;
 pub use document::Document;
 pub use parse::KeepGoing;
 pub use workspace::Workspace;

@@ -1,5 +1,7 @@
 //! Decides what a harness does: sizes, values, grid and block, each with where it comes from.
 
+use std::collections::BTreeMap;
+
 use stitch_analysis::{Function, Launch, Outline};
 
 use super::answers::Answers;
@@ -141,8 +143,35 @@ pub fn plan(
         }
     }
     check_answers(&name, &parameters, answers)?;
-    let planner = Planner { kernel, source, answers, launch: best_launch(outline, kernel), outline };
+    let launch = best_launch(outline, kernel).map(|launch| {
+        let values = said_of_names(launch, &parameters, answers);
+        stitch_analysis::assume(source, outline, launch, &values)
+    });
+    let planner = Planner { kernel, source, answers, launch: launch.as_ref(), outline };
     planner.plan(name, &parameters, written)
+}
+
+/// What the answers say of the variables that a launch is written with: `--scalar n=7` of `count` in `k<<<…>>>(x, count)`.
+fn said_of_names(launch: &Launch, parameters: &[Parameter], answers: &Answers) -> BTreeMap<String, i64> {
+    let mut values = BTreeMap::new();
+    let mut say = |text: &str, value: i64| {
+        let is_name = text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if is_name {
+            values.insert(text.to_owned(), value);
+        }
+    };
+    for (parameter, argument) in parameters.iter().zip(&launch.arguments) {
+        if let Some(value) = answers.scalars.get(&parameter.name).and_then(|value| value.parse().ok()) {
+            say(argument.trim(), value);
+        }
+    }
+    for (said, written) in [(answers.grid, &launch.grid), (answers.block, &launch.block)] {
+        if let (Some([size, 1, 1]), Some(written)) = (said, written) {
+            say(written.text.trim(), i64::try_from(size).unwrap_or(i64::MAX));
+        }
+    }
+    values
 }
 
 fn check_answers(kernel: &str, parameters: &[Parameter], answers: &Answers) -> Result<(), PlanError> {
@@ -460,6 +489,20 @@ int main() {
         answers.shape("z=7").unwrap();
         let error = of(source, "k<double>", &answers).unwrap_err().to_string();
         assert!(error.contains("no array `z`; it has y, x"), "{error}");
+    }
+
+    #[test]
+    fn one_answer_gives_what_follows_from_it() {
+        let source = "__global__ void k(float* y, const float* x, int n) {}\n\
+            void run(int count) { float *a, *b; size_t size = count * sizeof(float); cudaMalloc(&a, size); cudaMalloc(&b, size);\n\
+            k<<<ceil_div(count, 256), 256>>>(a, b, count); }\n";
+        let mut answers = Answers::default();
+        let error = of(source, "k", &answers).unwrap_err().to_string();
+        assert!(error.contains("--scalar n=1024 --grid 128"), "{error}");
+        answers.scalar("n=1000").unwrap();
+        let harness = of(source, "k", &answers).unwrap();
+        assert_eq!((harness.grid, harness.block), ([4, 1, 1], [256, 1, 1]));
+        assert!(harness.arrays().all(|array| array.count == "4000 / sizeof(float)"));
     }
 
     #[test]
