@@ -12,12 +12,12 @@ mod rules;
 mod text;
 
 pub use analysis::{Analysis, Analyzer, CutOff};
-pub use cuda::Workspace;
+pub use cuda::{Workspace, assume};
 pub use decode::{Decoded, decode};
 pub use language::Language;
 pub use outline::{
-    Expression, Function, FunctionKind, Launch, LaunchBounds, Method, Module, ModulePart, Outline, Parameter,
-    TemplateParameter,
+    ArgumentFacts, Expression, Function, FunctionKind, Launch, LaunchBounds, Method, Module, ModulePart,
+    Outline, Parameter, TemplateParameter,
 };
 pub use python::{Unit, UnitRole};
 pub use text::{Encoding, Position, Text};

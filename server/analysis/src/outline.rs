@@ -109,6 +109,9 @@ pub struct Launch {
     pub stream: Option<Expression>,
     /// The arguments as written.
     pub arguments: Vec<String>,
+    /// What is known of each argument, where the launch is inside a function.
+    #[serde(skip)]
+    pub argument_facts: Vec<ArgumentFacts>,
     /// All of it, without the semicolon.
     pub span: Span,
     /// The kernel's name in it.
@@ -117,6 +120,15 @@ pub struct Launch {
     pub caller: Option<String>,
     /// For a launch found inside an embedded unit of a Python file: the unit's index.
     pub unit: Option<usize>,
+}
+
+/// What is known of one argument of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ArgumentFacts {
+    /// Its value, for an integer that is constant there.
+    pub value: Option<i64>,
+    /// For a pointer that the same function allocates: the bytes of the allocation, where they are constant.
+    pub bytes: Option<i64>,
 }
 
 /// A class derived from `torch.nn.Module`.

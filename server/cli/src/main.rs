@@ -10,9 +10,14 @@ mod explain;
 mod format;
 mod interrupt;
 mod lsp;
+mod profile;
+mod progress;
 mod settings;
+mod setup;
+mod simulate;
 mod status;
 mod toolchain;
+mod verify;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -41,19 +46,30 @@ enum Command {
     Explain(explain::Arguments),
     /// Speak the Language Server Protocol on the standard streams
     Lsp(lsp::Arguments),
+    /// Run a CUDA program on the simulator and say what its kernels do
+    Profile(profile::Arguments),
+    /// The simulator's own process: takes an order on its standard input
+    #[command(hide = true)]
+    Simulate,
     /// Show, install or remove CUDA toolkits
     Toolchain(toolchain::Arguments),
+    /// Decide whether a candidate does what its reference does
+    Verify(verify::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         // The server owns the standard streams.
         Command::Lsp(arguments) => lsp::run(&arguments),
+        // The program that it runs owns standard output.
+        Command::Simulate => simulate::run(),
         Command::Check(arguments) => print_with(|out| check::run(&arguments, out)),
         Command::Demo(arguments) => print_with(|out| demo::run(&arguments, out)),
         Command::Doctor(arguments) => print_with(|out| doctor::run(&arguments, out)),
         Command::Explain(arguments) => print_with(|out| explain::run(&arguments, out)),
+        Command::Profile(arguments) => print_with(|out| profile::run(&arguments, out)),
         Command::Toolchain(arguments) => print_with(|out| toolchain::run(&arguments, out)),
+        Command::Verify(arguments) => print_with(|out| verify::run(&arguments, out)),
     }
 }
 

@@ -29,6 +29,11 @@ impl Surrounding {
         Ok(Self { settings, folder })
     }
 
+    /// All settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// What holds for a file. Says what is wrong with the settings, each thing once.
     pub fn config_for(&self, path: Option<&Path>) -> Arc<Config> {
         let config = self.settings.for_path(path);

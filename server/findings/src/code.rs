@@ -20,6 +20,8 @@ pub enum Producer {
     Ptxas,
     /// clang's type check between keystrokes, where clang is installed.
     Clang,
+    /// The Verifier, about a candidate.
+    Verify,
 }
 
 impl Producer {
@@ -30,6 +32,7 @@ impl Producer {
             Self::Nvcc => "nvcc",
             Self::Ptxas => "ptxas",
             Self::Clang => "clang",
+            Self::Verify => "verify",
         }
     }
 }
@@ -112,6 +115,18 @@ codes! {
     UNCHECKED_LAUNCH = Static "static/unchecked-launch" Hint "A kernel launch is not checked for errors" off;
     /// An index that scales threadIdx.x by a constant.
     UNCOALESCED_ACCESS = Static "static/uncoalesced-access" Information "Neighbouring threads access memory with a stride";
+    /// A candidate that does not compile.
+    VERIFY_BUILD_FAILED = Verify "verify/build-failed" Error "The candidate does not compile";
+    /// A candidate that ended by a signal, by another exit status, or by a fault on the device.
+    VERIFY_CRASHED = Verify "verify/crashed" Error "The candidate crashes";
+    /// Inputs that could not be changed.
+    VERIFY_INPUTS_FIXED = Verify "verify/inputs-fixed" Information "The candidate saw only the program's own inputs";
+    /// Nothing of the answer could be compared.
+    VERIFY_NOTHING_COMPARED = Verify "verify/nothing-compared" Error "Nothing was there to compare";
+    /// A candidate that does not come to an end.
+    VERIFY_TIMEOUT = Verify "verify/timeout" Error "The candidate does not come to an end";
+    /// Another answer than the reference's.
+    VERIFY_WRONG_RESULT = Verify "verify/wrong-result" Error "The candidate computes something else";
 }
 
 impl Code {

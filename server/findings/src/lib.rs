@@ -12,6 +12,7 @@ mod finding;
 mod measurement;
 mod store;
 mod text;
+mod verdict;
 
 pub use anchor::{Anchor, AnchorState, Scope};
 pub use code::{CODES, Code, CodeInfo, Producer};
@@ -19,3 +20,4 @@ pub use finding::{Finding, Place, Related, Severity};
 pub use measurement::{Measurement, Provenance, Quantity, Unit};
 pub use store::{Anchored, Batch, DocumentId, Store};
 pub use text::{Edit, ReadText, Span};
+pub use verdict::{Answer, Compared, Inputs, LeftOut, Verdict};

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use stitch_simulator::device::{DEVICES, Device};
 use stitch_simulator::runtime::report::{Ending, Report};
-use stitch_simulator::runtime::{Config, Executor, serve};
+use stitch_simulator::runtime::{Config, Executor, Watch, serve};
 
 fn main() -> ExitCode {
     match run() {
@@ -76,6 +76,7 @@ fn run() -> Result<u8, String> {
         stdin: Stdio::inherit(),
         stdout: Stdio::inherit(),
         stderr: Stdio::inherit(),
+        watch: Watch::default(),
     };
     let report = serve(config, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
     write(&report, arguments.report)?;

@@ -13,5 +13,6 @@ pub mod image;
 pub mod machine;
 pub mod math;
 pub mod memory;
+pub mod perturb;
 pub mod ptx;
 pub mod runtime;

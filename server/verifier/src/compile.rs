@@ -8,14 +8,14 @@
 
 mod alone;
 mod cached;
-mod command;
+pub(crate) mod command;
 mod findings;
 mod foreign;
 mod headers;
 mod kernels;
 mod matching;
-mod missing;
-mod plan;
+pub(crate) mod missing;
+pub(crate) mod plan;
 mod python;
 mod request;
 mod trouble;

@@ -5,13 +5,18 @@
 
 pub mod architecture;
 pub mod clang;
+pub mod compare;
 pub mod compile;
 pub mod compiler_text;
 pub mod demangle;
 pub mod device;
+pub mod harness;
 pub mod includes;
 pub mod locate;
 pub mod occupancy;
 pub mod paths;
+pub mod program;
 pub mod ptxas;
+pub mod simulation;
 pub mod units;
+pub mod verify;

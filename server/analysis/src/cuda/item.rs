@@ -6,6 +6,7 @@
 use stitch_findings::{Finding, Span};
 use tree_sitter::Tree;
 
+use super::allocations::{self, Allocation};
 use super::functions::{Found, functions};
 use super::items::ItemKind;
 use super::kernels::{self, Scan};
@@ -172,7 +173,7 @@ fn fold_launches(
     masked: &str,
     environment: &Environment,
 ) {
-    let mut current: Option<(usize, Locals)> = None;
+    let mut current: Option<(usize, Locals, Vec<Allocation>)> = None;
     for launch in launches {
         let around = functions
             .iter()
@@ -185,15 +186,17 @@ fn fold_launches(
         };
         launch.caller = Some(function.name.clone());
         let body = function.body.unwrap_or_default();
-        if current.as_ref().is_none_or(|(of, _)| *of != index) {
+        if current.as_ref().is_none_or(|(of, ..)| *of != index) {
             let first = tokens.partition_point(|t| t.start < body.start);
             let end = tokens.partition_point(|t| t.start < body.end);
-            let locals =
-                Locals::read(&tokens[first..end], masked, &function.template_parameters, environment);
-            current = Some((index, locals));
+            let body = &tokens[first..end];
+            let locals = Locals::read(body, masked, &function.template_parameters, environment);
+            current = Some((index, locals, allocations::of(body, masked)));
         }
-        if let Some((_, locals)) = &current {
+        if let Some((_, locals, allocations)) = &current {
             fold_launch(launch, &locals.at(launch.span.start));
+            launch.argument_facts =
+                allocations::facts(&launch.arguments, launch.span.start, locals, allocations);
         }
     }
 }

@@ -122,6 +122,7 @@ impl<'t> Reader<'t> {
         Launch {
             kernel: kernel.name,
             template_arguments: kernel.template_arguments,
+            argument_facts: Vec::new(),
             grid: part(0),
             block: part(1),
             shared: part(2),

@@ -3,6 +3,8 @@
 //! Read from tokens, since the grammar takes `dim3 block(TILE, TILE);` for a function. A name that is assigned again, or
 //! declared twice around the place, has no value: better none than a wrong one.
 
+use std::collections::BTreeMap;
+
 use stitch_findings::Span;
 
 use super::arguments::group_end;
@@ -24,6 +26,8 @@ pub struct Locals<'o> {
     locals: Vec<Local>,
     /// Names that are written to after they were declared, and names without a single value.
     varying: Vec<String>,
+    /// What a person said of names; it goes before what the text says.
+    assumed: BTreeMap<String, i64>,
     template: &'o [TemplateParameter],
     outer: &'o dyn Constants,
 }
@@ -36,7 +40,8 @@ impl<'o> Locals<'o> {
         template: &'o [TemplateParameter],
         outer: &'o dyn Constants,
     ) -> Self {
-        let mut locals = Self { locals: Vec::new(), varying: Vec::new(), template, outer };
+        let mut locals =
+            Self { locals: Vec::new(), varying: Vec::new(), assumed: BTreeMap::new(), template, outer };
         let mut scopes: Vec<usize> = Vec::new();
         let mut list = Dim3List::default();
         let bytes = masked.as_bytes();
@@ -116,6 +121,12 @@ impl<'o> Locals<'o> {
         };
         let name = String::from_utf8_lossy(name).into_owned();
         self.locals.push(Local { name, value, visible: Span::new(from, usize::MAX) });
+    }
+
+    /// The same, with values for names that a person has said.
+    pub fn assuming(mut self, values: BTreeMap<String, i64>) -> Self {
+        self.assumed = values;
+        self
     }
 
     /// The constants at the byte `at`.
@@ -209,6 +220,9 @@ impl LocalsAt<'_, '_> {
 
 impl Constants for LocalsAt<'_, '_> {
     fn value(&self, name: &str) -> Option<i64> {
+        if let Some(value) = self.locals.assumed.get(name) {
+            return Some(*value);
+        }
         if let Some(local) = self.find(name).ok()? {
             return fold_text(&local.value, &self.within(local));
         }

@@ -7,7 +7,9 @@
 //!                    +- conditionals, head
 //! ```
 
+mod allocations;
 mod arguments;
+mod assume;
 mod conditionals;
 mod declarators;
 mod document;
@@ -29,6 +31,7 @@ mod workspace;
 #[cfg(test)]
 mod tests;
 
+pub use assume::assume;
 pub use document::Document;
 pub use parse::KeepGoing;
 pub use workspace::Workspace;

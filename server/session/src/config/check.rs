@@ -1,5 +1,6 @@
 //! Puts layers over the defaults, and says what could not be used.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use stitch_findings::CODES;
 
@@ -43,6 +44,30 @@ pub(super) fn merge<'a>(
 pub(super) fn check_only(table: &Table, entries: &[Entry], source: &Source) -> Vec<Warning> {
     let problem = |entry| accept(table, entry, source, None, true).err().map(|message| (entry, message));
     say(source, entries.iter().filter_map(problem).collect())
+}
+
+/// The value that the entries of one table set. What can't be used is left out; [`check_only`] has said so, but for what
+/// depends on the place: variables that are not set, and trust.
+///
+/// # Errors
+/// The first entry that the place forbids or lacks a variable for, in whole sentences.
+pub(super) fn read<T: DeserializeOwned>(
+    table: &Table,
+    entries: &[Entry],
+    source: &Source,
+    expansion: Expansion<'_>,
+    trusted: bool,
+) -> Result<T, String> {
+    let mut values = Map::new();
+    for entry in entries {
+        if accept(table, entry, source, None, true).is_err() {
+            continue;
+        }
+        if let Some((key, value)) = accept(table, entry, source, Some(expansion), trusted)? {
+            set(&mut values, key, entry.item.as_deref(), value);
+        }
+    }
+    serde_json::from_value(Value::Object(values)).map_err(|error| format!("It could not be read: {error}."))
 }
 
 fn say(source: &Source, mut problems: Vec<(&Entry, String)>) -> Vec<Warning> {

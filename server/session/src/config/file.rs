@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::check::check_only;
 use super::keys::{config_table, target_table};
-use super::sources::{Layer, Node, flatten};
+use super::sources::{Entry, Layer, Node, flatten};
 use super::warning::{Position, Source, Warning};
 
 /// No configuration is larger. What is, is something else by that name.
@@ -23,6 +23,8 @@ const TARGET: &str = "target";
 #[derive(Clone, Debug)]
 pub(super) struct File {
     pub(super) layer: Layer,
+    /// A person's own builds, by name, in the order of the text.
+    pub(super) targets: Vec<(String, Vec<Entry>)>,
     /// What is wrong with the file itself, and with its targets.
     pub(super) warnings: Vec<Warning>,
 }
@@ -48,18 +50,19 @@ impl File {
         let root = children_of(parsed, &places);
         let (targets, root): (Vec<_>, Vec<_>) = root.into_iter().partition(|(name, ..)| name == TARGET);
         let mut warnings = Vec::new();
-        for (_, position, target) in targets {
-            warnings.extend(check_targets(position, target, &source));
+        let mut named = Vec::new();
+        for (_, position, group) in targets {
+            named.extend(targets_of(position, group, &source, &mut warnings));
         }
         let entries = flatten(config_table(), root, "");
-        Self { layer: Layer { source, entries }, warnings }
+        Self { layer: Layer { source, entries }, targets: named, warnings }
     }
 
     fn ignored(source: Source, position: Option<Position>, problem: &str) -> Self {
         let message =
             format!("The file is not used until this is mended: {}.", problem.trim_end_matches('.'));
         let warnings = vec![Warning { source: source.clone(), position, message }];
-        Self { layer: Layer { source, entries: Vec::new() }, warnings }
+        Self { layer: Layer { source, entries: Vec::new() }, targets: Vec::new(), warnings }
     }
 }
 
@@ -87,28 +90,35 @@ fn read_text(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-fn check_targets(position: Option<Position>, targets: TomlNode<'_>, source: &Source) -> Vec<Warning> {
+/// The targets of a group, with a warning for each thing in them that can't be used.
+fn targets_of(
+    position: Option<Position>,
+    group: TomlNode<'_>,
+    source: &Source,
+    warnings: &mut Vec<Warning>,
+) -> Vec<(String, Vec<Entry>)> {
     let not_a_table = |written: &str, position| Warning {
         source: source.clone(),
         position,
         message: format!("`{written}` must be a table, as in `[target.NAME]`. It is not used."),
     };
-    let targets = match targets.children() {
-        Ok(targets) => targets,
-        Err(_) => return vec![not_a_table(TARGET, position)],
+    let Ok(targets) = group.children() else {
+        warnings.push(not_a_table(TARGET, position));
+        return Vec::new();
     };
-    let mut warnings = Vec::new();
+    let mut named = Vec::new();
     for (name, position, target) in targets {
         let written = format!("{TARGET}.{name}");
         match target.children() {
             Ok(keys) => {
                 let entries = flatten(target_table(), keys, &format!("{written}."));
                 warnings.extend(check_only(target_table(), &entries, source));
+                named.push((name, entries));
             }
             Err(_) => warnings.push(not_a_table(&written, position)),
         }
     }
-    warnings
+    named
 }
 
 /// A value of a file, with the means to say where names stand.

@@ -100,8 +100,8 @@ pub fn markdown() -> String {
         }
     }
     text.push_str(
-        "\n## Programs with a build of their own\n\nEach `[target.NAME]` in a `stitchcuda.toml` describes one. They are read \
-         and checked; nothing builds by them yet.\n\n| key | value | meaning |\n|---|---|---|\n",
+        "\n## Programs with a build of their own\n\nEach `[target.NAME]` in a `stitchcuda.toml` describes one. `stitchcuda verify` \
+         and `profile` take its name in place of a file.\n\n| key | value | meaning |\n|---|---|---|\n",
     );
     for key in target_table().keys() {
         let _ = writeln!(text, "| `{}` | {} | {} |", key.name, key.expected(), key.description);

@@ -26,5 +26,5 @@ pub use model::{
     Level, Log, LogLevel, Nvcc, Occupancy, StaleHints, StaticRules, Switch,
 };
 pub use settings::{FILE_NAME, Folder, Settings, Surroundings, workspace_of};
-pub use target::{Precision, Target};
+pub use target::{NamedTarget, Precision, Target};
 pub use warning::{Position, Source, Warning};

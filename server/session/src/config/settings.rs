@@ -12,11 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::check::merge;
+use super::check::{merge, read};
 use super::expand::Expansion;
 use super::file::File;
+use super::keys::target_table;
 use super::model::Config;
 use super::sources::{self, Layer};
+use super::target::{NamedTarget, Target};
 use super::warning::{Source, Warning};
 use crate::folders::Folders;
 
@@ -138,6 +140,38 @@ impl Settings {
         config
     }
 
+    /// The target `name` of the nearest `stitchcuda.toml` that has one of that name, from `place` (a folder) upwards within
+    /// its folder of the workspace. `None` if there is none.
+    ///
+    /// # Errors
+    /// Why it can't be used, in whole sentences.
+    pub fn target(&self, place: &Path, name: &str) -> Result<Option<NamedTarget>, String> {
+        let mut state = self.state();
+        let folder = folder_of(&state.folders, place).cloned();
+        for file in state.files_above(place, folder.as_ref()) {
+            let Some((_, entries)) = file.targets.iter().find(|(known, _)| known == name) else { continue };
+            let base = file.folder().unwrap_or(place);
+            let expansion = Expansion {
+                workspace_folder: folder.as_ref().map(|folder| folder.path.as_path()),
+                home: self.surroundings.home.as_deref(),
+                environment: &self.surroundings.environment,
+                base: Some(base),
+            };
+            let trusted = folder.as_ref().is_some_and(|folder| folder.trusted);
+            let target: Target = read(target_table(), entries, &file.layer.source, expansion, trusted)?;
+            return Ok(Some(NamedTarget { name: name.to_owned(), target, folder: base.to_owned() }));
+        }
+        Ok(None)
+    }
+
+    /// The names of all targets that [`Settings::target`] finds from `place`.
+    pub fn target_names(&self, place: &Path) -> Vec<String> {
+        let mut state = self.state();
+        let folder = folder_of(&state.folders, place).cloned();
+        let files = state.files_above(place, folder.as_ref());
+        files.iter().flat_map(|file| file.targets.iter().map(|(name, _)| name.clone())).collect()
+    }
+
     /// What is wrong with the settings used so far, each thing once in the life of the session.
     pub fn take_warnings(&self) -> Vec<Warning> {
         std::mem::take(&mut self.state().unsaid)
@@ -185,6 +219,14 @@ impl Settings {
 }
 
 impl State {
+    /// The workspace's files from `place` upwards, the nearest first.
+    fn files_above(&mut self, place: &Path, folder: Option<&Folder>) -> Vec<Arc<File>> {
+        let Some(folder) = folder else { return Vec::new() };
+        let within = place.ancestors().take_while(|ancestor| ancestor.starts_with(&folder.path));
+        let paths: Vec<_> = within.map(|ancestor| ancestor.join(FILE_NAME)).collect();
+        paths.iter().filter_map(|path| self.file(path, Source::Workspace)).collect()
+    }
+
     fn file(&mut self, path: &Path, source: fn(PathBuf) -> Source) -> Option<Arc<File>> {
         if let Some(known) = self.files.get(path) {
             return known.clone();

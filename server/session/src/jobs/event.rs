@@ -26,6 +26,10 @@ pub enum JobKind {
     TypeCheck,
     /// Installs a private toolkit.
     Install,
+    /// Runs a program to see what its kernels do.
+    Profile,
+    /// Decides whether a candidate does what its reference does.
+    Verify,
 }
 
 /// How far a job is.

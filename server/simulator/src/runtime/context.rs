@@ -16,6 +16,7 @@ use super::pools::Pools;
 use super::protocol::{Answer, Call, Operation};
 use super::report::Report;
 use super::streams::Streams;
+use super::watch::Watcher;
 use super::work::Work;
 use crate::device::Device;
 use crate::memory::Memory;
@@ -30,6 +31,7 @@ pub(super) struct Shared {
     pub engine: Box<dyn Engine>,
     pub cancel: AtomicBool,
     pub report: Mutex<Report>,
+    pub watch: Watcher,
 }
 
 impl Shared {

@@ -146,6 +146,12 @@ pub(super) fn perform_copy(context: &mut Context, work: &CopyWork) -> Result<Vec
     };
     context.clock += estimate::copy(context.device(), rows.bytes(), direction != Direction::DeviceToDevice);
     context.shared.report().copied(direction, rows.bytes());
+    match direction {
+        Direction::HostToDevice => context.shared.watch.to_device(rows),
+        Direction::DeviceToHost => context.shared.watch.to_host(context.memory(), rows),
+        Direction::DeviceToDevice => context.shared.watch.before_use(context.memory()),
+        Direction::HostToHost => {}
+    }
     if to == Place::Host || from == Place::Host {
         return Ok(vec![Action::Copy(*rows)]);
     }

@@ -159,6 +159,8 @@ pub struct Report {
     pub device_to_device: Copies,
     /// Kernels that stopped.
     pub faults: Vec<FaultReport>,
+    /// Copies to the device whose contents were changed, as [`Watch`](super::Watch) says.
+    pub perturbed: usize,
     /// Functions of the runtime that the program called and the simulator has not.
     pub missing: BTreeSet<String>,
     /// What a person should know, in sentences.

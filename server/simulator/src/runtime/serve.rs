@@ -16,6 +16,7 @@ use super::context::Shared;
 use super::engine::Engine;
 use super::report::{Ending, Report};
 use super::stub::{self, StubError};
+use super::watch::{Watch, Watcher};
 use crate::device::Device;
 use crate::memory::Memory;
 
@@ -43,6 +44,8 @@ pub struct Config {
     pub stdout: Stdio,
     /// Its standard streams.
     pub stderr: Stdio,
+    /// What is wanted of the program's copies.
+    pub watch: Watch,
 }
 
 /// A run that did not begin.
@@ -57,6 +60,9 @@ pub enum ServeError {
     /// The memory of the device.
     #[error("the memory of the simulated device can't be made: {0}")]
     Memory(#[source] io::Error),
+    /// The record of copies.
+    #[error("can't make the file for what is copied to the host: {0}")]
+    Record(#[source] io::Error),
     /// The socket.
     #[error("can't listen for the program in a temporary folder: {0}")]
     Listen(#[source] io::Error),
@@ -92,6 +98,7 @@ pub fn serve(config: Config, cancel: &AtomicBool) -> Result<Report, ServeError> 
         engine: config.engine,
         cancel: AtomicBool::new(false),
         report,
+        watch: Watcher::new(&config.watch).map_err(ServeError::Record)?,
     };
     let shared = Arc::new(shared);
     if let Some(note) = note {
@@ -110,6 +117,11 @@ pub fn serve(config: Config, cancel: &AtomicBool) -> Result<Report, ServeError> 
     run.finish();
     let mut report = run.shared.report().clone();
     report.ending = ending;
+    let (perturbed, trouble) = run.shared.watch.finish();
+    report.perturbed = perturbed;
+    if let Some(trouble) = trouble {
+        report.note(trouble);
+    }
     report.processes = run.processes;
     report.memory_peak = run.shared.memory.peak();
     if run.processes == 0 {

@@ -114,6 +114,7 @@ impl Context {
         let shared = Arc::clone(&self.shared);
         let Ok(function) = self.modules.function(work.function).cloned() else { return };
         let Ok(linked) = self.modules.linked(function.image, &shared) else { return };
+        shared.watch.before_use(&shared.memory);
         let launch = Launch {
             kernel: &function.name,
             grid: work.grid,

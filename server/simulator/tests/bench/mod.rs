@@ -12,7 +12,7 @@ use std::time::Duration;
 use stitch_simulator::device::Device;
 use stitch_simulator::runtime::engine::Engine;
 use stitch_simulator::runtime::report::Report;
-use stitch_simulator::runtime::{Config, serve, stub};
+use stitch_simulator::runtime::{Config, Watch, serve, stub};
 
 /// A folder, and the engine that programs run on.
 pub struct Bench {
@@ -72,6 +72,7 @@ impl Bench {
             stdin: Stdio::null(),
             stdout: output("out"),
             stderr: output("err"),
+            watch: Watch::default(),
         }
     }
 

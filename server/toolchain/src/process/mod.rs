@@ -52,6 +52,7 @@ pub struct Program {
     time_limit: Duration,
     output_limit: usize,
     scratch: Option<(PathBuf, u64)>,
+    large_files: bool,
     stdin: Option<Vec<u8>>,
 }
 
@@ -66,6 +67,7 @@ impl Program {
             time_limit: DEFAULT_TIME_LIMIT,
             output_limit: DEFAULT_OUTPUT_LIMIT,
             scratch: None,
+            large_files: false,
             stdin: None,
         }
     }
@@ -128,6 +130,13 @@ impl Program {
     /// that it writes grows over it.
     pub fn scratch(mut self, scratch: &Scratch) -> Self {
         self.scratch = Some((scratch.path().to_path_buf(), scratch.size_limit()));
+        self
+    }
+
+    /// Lets it make files larger than its scratch folder may be: files in memory, or with holes, take no room there. What the
+    /// folder holds is measured all the same.
+    pub fn large_files(mut self) -> Self {
+        self.large_files = true;
         self
     }
 

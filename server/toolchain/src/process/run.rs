@@ -171,7 +171,7 @@ async fn start(program: &Program, path: &Path, job: &str) -> Result<Guard, Progr
         variables,
         folder,
         with_stdin: program.stdin.is_some(),
-        largest_file: program.scratch.as_ref().map(|(_, limit)| *limit),
+        largest_file: program.scratch.as_ref().map(|(_, limit)| *limit).filter(|_| !program.large_files),
     };
     Guard::spawn(&order).await.map_err(|error| failed_start(path, folder, error))
 }

@@ -8,6 +8,8 @@ use super::plan::Plan;
 const GENERATE: [&str; 2] = ["-gencode", "--generate-code"];
 const VIRTUAL: [&str; 2] = ["-arch", "--gpu-architecture"];
 const REAL: [&str; 2] = ["-code", "--gpu-code"];
+/// Options that choose the runtime library.
+const RUNTIME: [&str; 2] = ["-cudart", "--cudart"];
 
 /// `name` and value of the option at the start of `words`, and how many words it takes.
 fn option<'a>(words: &'a [String], names: &[&str]) -> Option<(&'a str, usize)> {
@@ -17,6 +19,23 @@ fn option<'a>(words: &'a [String], names: &[&str]) -> Option<(&'a str, usize)> {
     }
     let (name, value) = word.split_once('=')?;
     names.contains(&name).then_some((value, 1))
+}
+
+/// The flags without those that say which architecture code is for, or which runtime it is linked to.
+pub(crate) fn without_architecture(flags: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut at = 0;
+    while let Some(flag) = flags.get(at) {
+        let named = [&GENERATE[..], &VIRTUAL[..], &REAL[..], &RUNTIME[..]];
+        match named.iter().find_map(|names| option(&flags[at..], names)) {
+            Some((_, words)) => at += words,
+            None => {
+                kept.push(flag.clone());
+                at += 1;
+            }
+        }
+    }
+    kept
 }
 
 /// What flags ask code for: `sm_90`, `compute_90`, `native`.
@@ -162,6 +181,14 @@ mod tests {
                 "{flags}"
             );
         }
+    }
+
+    #[test]
+    fn a_program_for_another_device_keeps_all_other_flags() {
+        let flags = words(
+            "-O3 -arch=sm_80 -gencode arch=compute_80,code=sm_80 -cudart shared -I inc --gpu-code=sm_90 -lm",
+        );
+        assert_eq!(without_architecture(&flags).join(" "), "-O3 -I inc -lm");
     }
 
     #[test]

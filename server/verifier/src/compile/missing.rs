@@ -33,7 +33,7 @@ const LIBRARIES: [(&str, &str); 15] = [
 ];
 
 /// The header that a failed compile did not find.
-pub(super) fn header(text: &str) -> Option<String> {
+pub(crate) fn header(text: &str) -> Option<String> {
     compiler_text::parse(text.as_bytes()).iter().find_map(header_of)
 }
 
@@ -60,7 +60,7 @@ pub(super) fn advice(message: &Message) -> Option<String> {
 }
 
 /// Whether a compile failed for want of relocatable device code: a project with such code can only be built with it.
-pub(super) fn needs_linking(text: &str) -> bool {
+pub(crate) fn needs_linking(text: &str) -> bool {
     text.contains("requires separate compilation mode") || text.contains("Unresolved extern function")
 }
 
@@ -73,7 +73,7 @@ pub(super) fn needs_torch(text: &str) -> bool {
 }
 
 /// The folder of the workspace from which `header` is found, the nearest to `source` first.
-pub(super) fn folder_of(header: &str, source: &Path, workspace: &Path) -> Option<PathBuf> {
+pub(crate) fn folder_of(header: &str, source: &Path, workspace: &Path) -> Option<PathBuf> {
     let mut best: Option<(usize, PathBuf)> = None;
     let mut folders = VecDeque::from([workspace.to_owned()]);
     let mut seen = 0;

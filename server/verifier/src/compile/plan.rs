@@ -12,7 +12,7 @@ use crate::architecture::Architecture;
 
 /// A compile that is decided.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     pub nvcc: PathBuf,
     /// The root of the toolkit that nvcc belongs to.
     pub root: PathBuf,
@@ -33,7 +33,7 @@ pub(super) struct Plan {
 }
 
 /// Plans the compile of `path`. `None` for a header that no source includes.
-pub(super) fn plan(request: &CompileRequest, path: &Path) -> Result<Option<Plan>, Trouble> {
+pub(crate) fn plan(request: &CompileRequest, path: &Path) -> Result<Option<Plan>, Trouble> {
     let database = database(request, path)?;
     let Some(unit) = headers::unit_of(path, database.as_ref(), request.workspace.as_deref()) else {
         return Ok(None);
@@ -172,7 +172,7 @@ fn choose_architecture(request: &CompileRequest, notes: &mut Vec<String>) -> Str
 
 impl Plan {
     /// Whether the flags say whether device code is relocatable.
-    pub(super) fn is_relocatable(&self) -> bool {
+    pub(crate) fn is_relocatable(&self) -> bool {
         self.arguments
             .iter()
             .any(|flag| flag.starts_with("-rdc") || flag.starts_with("--relocatable-device-code"))

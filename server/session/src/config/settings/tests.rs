@@ -633,6 +633,40 @@ plain = 'make'
 }
 
 #[test]
+fn a_target_is_found_by_its_name_and_only_where_programs_may_be_named() {
+    let mut scenario = Scenario::read(
+        "//- file w/stitchcuda.toml
+[target.gemm]
+files = ['gemm.cu', 'main.cu']
+build = 'make ARCH=${env:ARCH}'
+cwd = 'sub'
+tolerance = 1e-4
+biuld = 3
+[target.other]
+device = 'sim:h200'
+//- folder w
+",
+    );
+    let place = scenario.root.path().join("w/deep/er");
+    let settings = scenario.settings();
+    let found = settings.target(&place, "gemm");
+    assert!(found.unwrap_err().contains("`ARCH` is not set"));
+    let other = settings.target(&place, "other").unwrap().unwrap();
+    assert_eq!(other.target.device, Some(crate::config::Device::Simulator("h200".into())));
+    assert_eq!(other.folder, scenario.root.path().join("w"));
+    assert_eq!(settings.target(&place, "absent"), Ok(None));
+    assert_eq!(settings.target_names(&place), ["gemm", "other"]);
+    assert_eq!(settings.target(Path::new("/nowhere"), "gemm"), Ok(None));
+
+    scenario.environment.insert("ARCH".into(), "90".into());
+    let gemm = scenario.settings().target(&place, "gemm").unwrap().unwrap().target;
+    assert_eq!(gemm.build.as_deref(), Some("make ARCH=90"));
+    assert_eq!(gemm.cwd, Some(scenario.root.path().join("w/sub")));
+    scenario.folders[0].trusted = false;
+    assert!(scenario.settings().target(&place, "gemm").unwrap_err().contains("not trusted"));
+}
+
+#[test]
 fn changes_are_live() {
     let scenario = Scenario::read("//- file w/stitchcuda.toml\nhover.enable = false\n//- folder w\n");
     let settings = scenario.settings();

@@ -1,0 +1,42 @@
+//! What a long command does now, on standard error.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A command that is done sooner shows nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A spinner on a terminal, which appears once the work has taken a second. Elsewhere nothing.
+#[derive(Clone, Debug)]
+pub struct Spinner {
+    bar: ProgressBar,
+}
+
+impl Spinner {
+    /// Starts to count the second.
+    pub fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let shown = bar.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(PATIENCE).await;
+            // Nothing is drawn before the first tick.
+            if !shown.is_finished() {
+                shown.enable_steady_tick(Duration::from_millis(100));
+            }
+        });
+        Self { bar }
+    }
+
+    /// Says what is done now.
+    pub fn say(&self, message: &str) {
+        self.bar.set_message(message.to_owned());
+    }
+
+    /// Takes it away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}

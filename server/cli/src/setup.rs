@@ -1,0 +1,172 @@
+//! What `verify` and `profile` have in common: which program, which device, which toolkit.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use stitch_session::config::{Config, Device};
+use stitch_session::folders::Folders;
+use stitch_toolchain::discovery;
+use stitch_verifier::harness::Answers;
+use stitch_verifier::program::{self, Builder, RunDevice, Target};
+
+use crate::settings::Surrounding;
+use crate::status::Status;
+
+/// Flags that say which program, where and for how long.
+#[derive(Debug, clap::Args)]
+pub struct ProgramArguments {
+    /// Where to run: auto, cuda:N, or a simulated device as sim:NAME
+    #[arg(long, value_parser = device)]
+    pub device: Option<Device>,
+    /// A further source of the program, compiled and linked with it
+    #[arg(long, value_name = "FILE")]
+    pub with: Vec<PathBuf>,
+    /// Seconds that one run may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub time_limit: u64,
+    /// The nvcc to compile with
+    #[arg(long, value_name = "PATH")]
+    pub nvcc: Option<String>,
+    /// The sizes of an array of a kernel, as in x=1024x768
+    #[arg(long, value_name = "NAME=AxB", help_heading = "For a kernel without a main")]
+    shape: Vec<String>,
+    /// The value of a scalar, as in n=1024
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "For a kernel without a main")]
+    scalar: Vec<String>,
+    /// One more than the largest value in an array of integers, as in index=1024
+    #[arg(long, value_name = "NAME=N", help_heading = "For a kernel without a main")]
+    limit: Vec<String>,
+    /// Template arguments, as in float,256
+    #[arg(long, value_name = "ARGUMENTS", help_heading = "For a kernel without a main")]
+    template: Option<String>,
+    /// Blocks, as in 128 or 16x16
+    #[arg(long, value_name = "AxBxC", help_heading = "For a kernel without a main")]
+    grid: Option<String>,
+    /// Threads of a block, as in 256 or 16x16
+    #[arg(long, value_name = "AxBxC", help_heading = "For a kernel without a main")]
+    block: Option<String>,
+    /// Dynamic shared memory of a block in bytes
+    #[arg(long, value_name = "BYTES", help_heading = "For a kernel without a main")]
+    shared: Option<u64>,
+    /// Arguments for the program
+    #[arg(last = true)]
+    pub arguments: Vec<String>,
+}
+
+fn device(text: &str) -> std::result::Result<Device, &'static str> {
+    Device::try_from(text.to_owned())
+}
+
+impl ProgramArguments {
+    /// What was said of a kernel.
+    ///
+    /// # Errors
+    /// A flag can't be read.
+    pub fn answers(&self) -> Result<Answers> {
+        let mut answers = Answers::default();
+        for shape in &self.shape {
+            answers.shape(shape)?;
+        }
+        for scalar in &self.scalar {
+            answers.scalar(scalar)?;
+        }
+        for limit in &self.limit {
+            answers.limit(limit)?;
+        }
+        answers.grid = self.grid.as_deref().map(|grid| Answers::dimensions("grid", grid)).transpose()?;
+        answers.block = self.block.as_deref().map(|block| Answers::dimensions("block", block)).transpose()?;
+        answers.shared = self.shared;
+        answers.template = self.template.as_deref().map(stitch_verifier::harness::split);
+        Ok(answers)
+    }
+
+    /// The settings that these flags are.
+    pub fn surrounding(&self) -> Result<Surrounding> {
+        Surrounding::read(self.nvcc.iter().map(|nvcc| ("nvcc.path".to_owned(), nvcc.clone())).collect())
+    }
+
+    /// The time limit.
+    pub fn limit(&self) -> Duration {
+        Duration::from_secs(self.time_limit)
+    }
+}
+
+/// Finds what a person named.
+///
+/// # Errors
+/// There is no such thing.
+pub fn target(surrounding: &Surrounding, name: &str, with: &[PathBuf]) -> Result<Target> {
+    Ok(program::find(name, &surrounding.folder, with, surrounding.settings())?)
+}
+
+/// The file that a target's configuration is that of.
+fn file(target: &Target) -> Option<&Path> {
+    match target {
+        Target::Program(program) => program.sources.first().map(PathBuf::as_path),
+        Target::Kernel { path, .. } => Some(path),
+    }
+}
+
+/// Decides how `target` is built and where it runs. `Err` with the status where something is missing, which was said.
+///
+/// # Errors
+/// The device that was asked for is not there, or the runtime of a simulated one can't be made.
+pub async fn builder(
+    surrounding: &Surrounding,
+    arguments: &ProgramArguments,
+    target: &Target,
+) -> Result<std::result::Result<Builder, Status>> {
+    let config = surrounding.config_for(file(target));
+    let of_target = match target {
+        Target::Program(program) => program.device.clone(),
+        Target::Kernel { .. } => None,
+    };
+    let asked = arguments.device.clone().or(of_target).unwrap_or_else(|| config.device.clone());
+    let device = match program::choose(&asked).await {
+        Ok(device) => device,
+        Err(error) => {
+            anstream::eprintln!("error: {error}");
+            return Ok(Err(Status::Missing));
+        }
+    };
+    let found = discovery::find(&surrounding.search(&config));
+    let Some(toolkit) = found.chosen.clone() else {
+        anstream::eprintln!("error: {}", found.advice());
+        return Ok(Err(Status::Missing));
+    };
+    let runtime = match &device {
+        RunDevice::Simulator(_) => {
+            let major = toolkit.version.major;
+            match tokio::task::spawn_blocking(move || runtime_library(major)).await? {
+                Ok(folder) => Some(folder),
+                Err(error) => {
+                    anstream::eprintln!("error: {error:#}");
+                    return Ok(Err(Status::Missing));
+                }
+            }
+        }
+        RunDevice::Cuda { .. } => None,
+    };
+    let time_limit = Duration::from_secs(config.compile.time_limit_seconds.into());
+    let workspace = Some(workspace(surrounding, target));
+    Ok(Ok(Builder { device, toolkit, config: Arc::<Config>::clone(&config), workspace, runtime, time_limit }))
+}
+
+/// The folder that headers and compile databases are looked for in: that of the command, or the one the file belongs to.
+fn workspace(surrounding: &Surrounding, target: &Target) -> PathBuf {
+    let file = file(target);
+    match file {
+        Some(file) if !file.starts_with(&surrounding.folder) => {
+            stitch_session::config::workspace_of(file).unwrap_or_else(|| surrounding.folder.clone())
+        }
+        _ => surrounding.folder.clone(),
+    }
+}
+
+/// The folder of the simulator's runtime library, with the name that the linker looks for.
+fn runtime_library(major: u32) -> Result<PathBuf> {
+    let cache = Folders::find().cache.context("no folder for a cache is known; set STITCHCUDA_CACHE_DIR")?;
+    stitch_verifier::simulation::runtime_library(&cache.join("simulator"), major)
+}

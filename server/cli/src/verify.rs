@@ -1,0 +1,157 @@
+//! `stitchcuda verify REF CAND`: whether a candidate does what its reference does.
+
+mod human;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use stitch_findings::Verdict;
+use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
+use stitch_verifier::harness::{self, Subject};
+use stitch_verifier::program::{RunDevice, RunError, Target};
+use stitch_verifier::simulation::SimulationError;
+use stitch_verifier::verify::{Request, VerifyError, harness_for, verify};
+
+use crate::format::{Format, print_json};
+use crate::interrupt;
+use crate::progress::Spinner;
+use crate::setup::{self, ProgramArguments};
+use crate::status::Status;
+
+/// Arguments of `verify`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// What is right: a CUDA program (file.cu), a kernel (file.cu::name), or a [target.NAME] of stitchcuda.toml
+    reference: String,
+    /// What claims to do the same
+    #[arg(required_unless_present = "write_harness")]
+    candidate: Option<String>,
+    /// How far a number may be off, relative to it, from 0 to 1 (default: 1e-4 for fp32 and text, 1e-2 for fp16 and bf16, 1e-9 for fp64)
+    #[arg(long, value_name = "SHARE", value_parser = tolerance)]
+    tolerance: Option<f64>,
+    /// Write the harness of the kernel to this file, and do no more
+    #[arg(long, value_name = "FILE")]
+    write_harness: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    program: ProgramArguments,
+}
+
+fn tolerance(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("a number from 0 to 1 is expected".to_owned()),
+    }
+}
+
+/// The report of `--format json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    verdict: &'a Verdict,
+}
+
+/// Verifies and prints.
+///
+/// # Errors
+/// Wrong usage; writing to `out`; a system that gives no threads.
+pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
+    let surrounding = arguments.program.surrounding()?;
+    let answers = arguments.program.answers()?;
+    let reference = setup::target(&surrounding, &arguments.reference, &arguments.program.with)?;
+    if let Some(path) = &arguments.write_harness {
+        return write_harness(&reference, &answers, path, out);
+    }
+    let candidate_name = arguments.candidate.clone().unwrap_or_default();
+    let candidate = setup::target(&surrounding, &candidate_name, &[])?;
+    let executable = std::env::current_exe().context("this program does not know where it lies")?;
+    let result = interrupt::until_done(1, |jobs, _| async move {
+        let builder = match setup::builder(&surrounding, &arguments.program, &reference).await? {
+            Ok(builder) => builder,
+            Err(status) => return Ok(Err(status)),
+        };
+        let limit = match &builder.device {
+            RunDevice::Cuda { .. } => Limit::Device(builder.device.id()),
+            RunDevice::Simulator(_) => Limit::Processor,
+        };
+        let request = Request {
+            reference,
+            candidate,
+            reference_name: arguments.reference.clone(),
+            candidate_name,
+            builder,
+            arguments: arguments.program.arguments.clone(),
+            tolerance: arguments.tolerance,
+            answers,
+            time_limit: arguments.program.limit(),
+            executable,
+        };
+        let spinner = Spinner::new();
+        let shown = spinner.clone();
+        let job = Job::new(JobKind::Verify, format!("Verify {}", request.candidate_name)).limit(limit);
+        let handle = jobs.start(job, move |context| async move {
+            let progress = |message: &str| {
+                shown.say(message);
+                context.progress(message, None);
+            };
+            Ok::<_, JobError>(verify(&request, &progress, context.cancellation()).await)
+        });
+        let result = handle.wait().await;
+        spinner.clear();
+        Ok::<_, anyhow::Error>(Ok(result))
+    })??;
+    match result {
+        Err(status) => Ok(status),
+        Ok(Err(JobError::Cancelled) | Ok(Err(VerifyError::Cancelled))) => Ok(Status::Interrupted),
+        Ok(Err(JobError::Failed(message))) => {
+            anstream::eprintln!("error: {message}");
+            Ok(Status::Bad)
+        }
+        Ok(Ok(Err(error))) => Ok(failed(&error)),
+        Ok(Ok(Ok(verdict))) => {
+            match arguments.format {
+                Format::Json => {
+                    print_json(out, &Report { schema: "stitchcuda.verdict/1", verdict: &verdict })?
+                }
+                Format::Human => human::print(&verdict, out)?,
+            }
+            Ok(if verdict.is_good() { Status::Good } else { Status::Bad })
+        }
+    }
+}
+
+fn failed(error: &VerifyError) -> Status {
+    anstream::eprintln!("error: {error}");
+    match error {
+        VerifyError::Run(RunError::Simulation(SimulationError::Missing { .. })) | VerifyError::Build(_) => {
+            Status::Missing
+        }
+        VerifyError::Run(_) => Status::Bad,
+        _ => Status::Usage,
+    }
+}
+
+fn write_harness(
+    reference: &Target,
+    answers: &harness::Answers,
+    path: &std::path::Path,
+    out: &mut impl Write,
+) -> Result<Status> {
+    let Target::Kernel { path: source, kernel } = reference else {
+        anyhow::bail!("a harness is made for a kernel; write it as file.cu::name");
+    };
+    let prepared = harness_for(source, kernel, answers)?;
+    let subject = Subject { path: source, kernel: &prepared.kernel, configuration: None };
+    let text = harness::write(&prepared.harness, &subject);
+    // A person may have edited an older one.
+    let mut file =
+        std::fs::File::create_new(path).with_context(|| format!("{} could not be made", path.display()))?;
+    file.write_all(text.as_bytes()).with_context(|| format!("{} could not be written", path.display()))?;
+    writeln!(out, "{} holds the harness of `{}`.", path.display(), prepared.kernel)?;
+    Ok(Status::Good)
+}

@@ -1,0 +1,335 @@
+//! Builds a program with nvcc, in a scratch folder.
+//!
+//! The flags are the project's, as for a compile on save; only those that say for which device and against which runtime are ours. For a
+//! simulated device the program holds PTX of its compute capability, uncompressed and with lines, and is linked against the
+//! simulator's runtime.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use stitch_analysis::Language;
+use stitch_session::config::Config;
+use stitch_toolchain::discovery::Toolkit;
+use stitch_toolchain::process::{Program as Process, ProgramError, Scratch};
+use tokio_util::sync::CancellationToken;
+
+use super::copy::CopyError;
+use super::device::RunDevice;
+use super::own;
+use super::target::Program;
+use crate::compile::{CompileRequest, Trouble, command, missing, plan};
+
+/// How programs are built.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    /// For which device.
+    pub device: RunDevice,
+    /// With which toolkit, unless a compile database names another.
+    pub toolkit: Toolkit,
+    /// What is configured.
+    pub config: Arc<Config>,
+    /// The folder that databases and headers are looked for in.
+    pub workspace: Option<PathBuf>,
+    /// The folder of the simulator's runtime library, for a simulated device.
+    pub runtime: Option<PathBuf>,
+    /// How long one build may take.
+    pub time_limit: Duration,
+}
+
+/// How a built program is started.
+#[derive(Clone, Debug)]
+pub(super) enum Start {
+    /// By its file.
+    Executable(PathBuf),
+    /// By a command for a shell, in its folder.
+    Shell { command: String, folder: PathBuf },
+}
+
+/// A program that is built. Its folder is gone when the value is dropped.
+#[derive(Clone, Debug)]
+pub struct Built {
+    pub(super) scratch: Arc<Scratch>,
+    /// What was built.
+    pub program: Program,
+    pub(super) start: Start,
+    /// The command that built it, as one could type it.
+    pub command: String,
+    /// What was added or assumed.
+    pub notes: Vec<String>,
+}
+
+/// Why a program was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The compiler, the linker or the build command refused.
+    #[error("{}\nThe command was: {command}", said(text))]
+    Compiler {
+        /// All that it said.
+        text: String,
+        /// The command.
+        command: String,
+    },
+    /// It did not run to its end.
+    #[error("{source} The command was: {command}")]
+    Program {
+        /// The command.
+        command: String,
+        /// Why.
+        source: ProgramError,
+    },
+    /// The flags of the project can't be known.
+    #[error("{0}.")]
+    Flags(#[from] Trouble),
+    /// The folder could not be copied.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    /// A file of the target lies outside of what is copied.
+    #[error("{} lies outside of {}, the folder that is copied to build; set `cwd` of the target to a folder that holds both.", file.display(), folder.display())]
+    Outside {
+        /// The file.
+        file: PathBuf,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file can't be read.
+    #[error("{} could not be read: {source}.", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no place to build in.
+    #[error("There is no folder to build in: {source}. Set STITCHCUDA_CACHE_DIR to one that can be written.")]
+    Scratch {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The job was cancelled.
+    #[error("The build was cancelled.")]
+    Cancelled,
+    /// A bug of ours.
+    #[error("The build failed inside StitchCUDA ({reason}). This is a bug; please report it.")]
+    Internal {
+        /// What happened.
+        reason: String,
+    },
+}
+
+/// Lines of a compiler's output that tell what is wrong.
+const MOST_LINES: usize = 6;
+
+/// The first errors of what a compiler said, or else its last words.
+pub(crate) fn said(text: &str) -> String {
+    let tells = |line: &&str| {
+        ["error", "fatal", "undefined reference", "multiple definition"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let mut lines: Vec<&str> = text.lines().filter(tells).take(MOST_LINES).collect();
+    if lines.is_empty() {
+        let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines = all[all.len().saturating_sub(MOST_LINES)..].to_vec();
+    }
+    let mut said =
+        if lines.is_empty() { "The build failed and said nothing.".to_owned() } else { lines.join("\n") };
+    if text.contains("undefined reference to `main'") {
+        said.push_str(
+            "\nThe file has no `main`. Name the kernel, and a harness is made for it: `FILE.cu::KERNEL`.",
+        );
+    }
+    said
+}
+
+/// Flags that are added before a build is left to fail.
+const MOST_ADDITIONS: usize = 8;
+
+/// Builds a program.
+///
+/// # Errors
+/// It does not compile, or nothing could be compiled; the message says what was tried.
+pub async fn build(
+    builder: &Builder,
+    program: &Program,
+    cancel: &CancellationToken,
+) -> Result<Built, BuildError> {
+    if let Some(own) = &program.own {
+        return own::build(builder, program, own, cancel).await;
+    }
+    let Some(first) = program.sources.first().cloned() else {
+        return Err(BuildError::Internal { reason: "a program without a source".to_owned() });
+    };
+    let request = CompileRequest::new(&first, "", Language::Cuda, builder.toolkit.clone())
+        .configured(&builder.config, builder.workspace.clone())
+        .await;
+    let planned = tokio::task::spawn_blocking(move || plan::plan(&request, &first))
+        .await
+        .map_err(|error| BuildError::Internal { reason: error.to_string() })??;
+    let Some(plan) = planned else {
+        return Err(BuildError::Internal { reason: "no flags for a source".to_owned() });
+    };
+    let mut flags = Flags::new(builder, program, &plan);
+    let scratch = builder.scratch()?;
+    let output = scratch.path().join("program");
+    for _ in 0..=MOST_ADDITIONS {
+        let process = builder.environment(Process::new(&plan.nvcc).args(&flags.arguments));
+        let process = process.args(&program.sources).arg("-o").arg(&output);
+        let command = process.command_line();
+        let process = process.current_dir(&plan.directory).scratch(&scratch).time_limit(builder.time_limit);
+        let finished = process.run(cancel).await.map_err(|error| BuildError::of(error, &command))?;
+        if finished.status.success() {
+            let (scratch, notes) = (Arc::new(scratch), flags.notes);
+            return Ok(Built {
+                scratch,
+                program: program.clone(),
+                start: Start::Executable(output),
+                command,
+                notes,
+            });
+        }
+        let text = format!("{}{}", finished.stdout_text(), finished.stderr_text());
+        if plan.from_database || !flags.add_what_lacks(builder, program, &text).await {
+            return Err(BuildError::Compiler { text, command });
+        }
+    }
+    Err(BuildError::Internal { reason: "flags were added without end".to_owned() })
+}
+
+/// The flags of one build.
+struct Flags {
+    arguments: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Flags {
+    fn new(builder: &Builder, program: &Program, plan: &plan::Plan) -> Self {
+        let mut arguments = command::without_architecture(&plan.arguments);
+        if !plan.from_database {
+            // Checks on the host are part of many programs, and slow unoptimised.
+            arguments.insert(0, "-O3".to_owned());
+        }
+        if program.sources.len() > 1 && !plan.is_relocatable() {
+            arguments.push("-rdc=true".to_owned());
+        }
+        let of_headers =
+            program.sources.iter().all(|file| file.extension().is_some_and(|ending| ending != "cu"));
+        if of_headers {
+            arguments.extend(["-x".to_owned(), "cu".to_owned()]);
+        }
+        arguments.extend(builder.device_flags());
+        let kept = |note: &&String| !note.contains("was assumed");
+        Self { arguments, notes: plan.notes.iter().filter(kept).cloned().collect() }
+    }
+
+    /// Adds what a failed build lacked; whether that is known.
+    async fn add_what_lacks(&mut self, builder: &Builder, program: &Program, text: &str) -> bool {
+        let relocatable = self.arguments.iter().any(|flag| flag.starts_with("-rdc"));
+        if missing::needs_linking(text) && !relocatable {
+            self.arguments.push("-rdc=true".to_owned());
+            self.notes.push("the code launches kernels from kernels, so `-rdc=true` was added".to_owned());
+            return true;
+        }
+        let (Some(header), Some(workspace), Some(unit)) =
+            (missing::header(text), builder.workspace.clone(), program.sources.first().cloned())
+        else {
+            return false;
+        };
+        let name = header.clone();
+        // Beside the program's own files first: a candidate may lie elsewhere.
+        let folder = program.folder.join("x.cu");
+        let found = tokio::task::spawn_blocking(move || {
+            missing::folder_of(&name, &folder, &workspace)
+                .or_else(|| missing::folder_of(&name, &unit, &workspace))
+        });
+        let Ok(Some(folder)) = found.await else { return false };
+        let flag = format!("-I{}", folder.display());
+        if self.arguments.contains(&flag) {
+            return false;
+        }
+        self.arguments.push(flag);
+        self.notes.push(format!(
+            "{header} was found in {}, which was added to the include folders",
+            folder.display()
+        ));
+        true
+    }
+}
+
+impl Built {
+    /// A new folder beside the program.
+    ///
+    /// # Errors
+    /// The folder that could not be made, and why.
+    pub fn new_folder(&self, prefix: &str) -> Result<PathBuf, (PathBuf, io::Error)> {
+        static FOLDERS: AtomicU64 = AtomicU64::new(0);
+        let path = self.scratch.path().join(format!("{prefix}-{}", FOLDERS.fetch_add(1, Ordering::Relaxed)));
+        match std::fs::create_dir(&path) {
+            Ok(()) => Ok(path),
+            Err(source) => Err((path, source)),
+        }
+    }
+}
+
+impl Builder {
+    pub(super) fn scratch(&self) -> Result<Scratch, BuildError> {
+        Scratch::new("program").map_err(|source| BuildError::Scratch { source })
+    }
+
+    /// Flags for the device and its runtime.
+    fn device_flags(&self) -> Vec<String> {
+        let architecture = self.device.architecture();
+        let number = architecture.real().trim_start_matches("sm_").to_owned();
+        let code = match &self.device {
+            RunDevice::Cuda { .. } => format!("arch=compute_{number},code=[sm_{number},compute_{number}]"),
+            RunDevice::Simulator(_) => format!("arch=compute_{number},code=compute_{number}"),
+        };
+        let mut flags = vec!["-lineinfo".to_owned(), "-gencode".to_owned(), code];
+        if let (RunDevice::Simulator(_), Some(runtime)) = (&self.device, &self.runtime) {
+            let link = ["-cudart".to_owned(), "shared".to_owned(), "--no-compress".to_owned()];
+            flags.extend(link);
+            flags.push(format!("-L{}", runtime.display()));
+        }
+        flags
+    }
+
+    /// What a build finds in its environment: the toolkit's own programs first.
+    pub(super) fn environment(&self, process: Process) -> Process {
+        let bin = self.toolkit.nvcc.parent().map(PathBuf::from).unwrap_or_default();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(bin).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders).unwrap_or(path);
+        process.env("PATH", path).env("CUDA_HOME", &self.toolkit.root).env("NVCC", &self.toolkit.nvcc)
+    }
+
+    /// What a person's own build finds besides: for the simulator, flags that nvcc adds to its own.
+    pub(super) fn own_environment(&self, process: Process) -> Process {
+        let process = self.environment(process);
+        match self.device {
+            RunDevice::Cuda { .. } => process,
+            RunDevice::Simulator(_) => process.env("NVCC_APPEND_FLAGS", appended(&self.device_flags())),
+        }
+    }
+}
+
+/// Flags as nvcc reads them from its environment: apart at blanks, with none of a shell's quotes but double ones.
+fn appended(flags: &[String]) -> String {
+    let quoted = |flag: &String| if flag.contains(' ') { format!("\"{flag}\"") } else { flag.clone() };
+    flags.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_errors_are_said_and_what_to_do() {
+        let text = "a.cu(3): warning #1: x\na.cu(5): error: y\n\n1 error detected\n";
+        assert_eq!(said(text), "a.cu(5): error: y\n1 error detected");
+        assert_eq!(said("make: nothing\n\n"), "make: nothing");
+        assert!(said("").contains("said nothing"));
+        assert!(said("undefined reference to `main'").contains("FILE.cu::KERNEL"));
+    }
+}

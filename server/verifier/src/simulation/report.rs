@@ -1,0 +1,180 @@
+//! The report of a simulated run, as its process wrote it.
+
+use serde::{Deserialize, Serialize};
+
+/// What the simulator found and counted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Report {
+    /// How the program ended.
+    pub ending: Ending,
+    /// Processes that used the device.
+    pub processes: u32,
+    /// Copies whose contents were perturbed.
+    pub perturbed: usize,
+    /// Kernels in the order of their first launches, by shape.
+    pub kernels: Vec<Kernel>,
+    /// Copies.
+    pub host_to_device: Copies,
+    /// Copies.
+    pub device_to_host: Copies,
+    /// Copies.
+    pub device_to_device: Copies,
+    /// What kernels did wrong.
+    pub faults: Vec<Fault>,
+    /// Functions of the runtime that the program called and the simulator lacks.
+    pub missing: Vec<String>,
+    /// What a person should know, in sentences.
+    pub notes: Vec<String>,
+    /// The most bytes that were allocated at once.
+    pub memory_peak: u64,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It was still running.
+    #[default]
+    Running,
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+    /// At the time limit.
+    TimeLimit,
+    /// The caller gave up.
+    Cancelled,
+}
+
+/// Launches of one kernel with one shape.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kernel {
+    /// Mangled name.
+    pub name: String,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// How often it was launched so.
+    pub launches: u64,
+    /// Estimated time of all launches in nanoseconds: a roofline, no measurement.
+    pub estimated_ns: u64,
+    /// Counters of all launches together.
+    pub counters: Counters,
+}
+
+/// Counters of a kernel's launches.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Blocks that were simulated.
+    pub blocks: u64,
+    /// Blocks that were launched.
+    pub grid_blocks: u64,
+    /// PTX instructions that warps executed.
+    pub warp_instructions: u64,
+    /// Sums over all instructions.
+    pub total: Count,
+    /// Sums by source line.
+    pub lines: Vec<Line>,
+    /// By PTX instruction.
+    pub instructions: Vec<Instruction>,
+}
+
+/// Counters of one source line.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Line {
+    /// The file, as the compiler names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// What was counted.
+    pub count: Count,
+}
+
+/// Counters of one PTX instruction.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Instruction {
+    /// Line of the PTX, from 1.
+    pub ptx_line: u32,
+    /// Source file and line, where they are known.
+    pub place: Option<(String, u32)>,
+    /// Opcode with its modifiers.
+    pub opcode: String,
+    /// What was counted.
+    pub count: Count,
+}
+
+/// What was counted; see `stitch_simulator::counters::Count` for what each means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Count {
+    /// Times that a warp executed it.
+    pub warps: u64,
+    /// Active lanes, summed.
+    pub active: u64,
+    /// Lanes whose guard held, summed.
+    pub guarded: u64,
+    /// Branches that went both ways.
+    pub divergent: u64,
+    /// Accesses of warps.
+    pub requests: u64,
+    /// Bytes that lanes asked for.
+    pub bytes: u64,
+    /// Sectors of 32 bytes that global and local accesses touched.
+    pub sectors: u64,
+    /// Sectors, had the lanes lain side by side.
+    pub ideal_sectors: u64,
+    /// Wavefronts of shared accesses.
+    pub wavefronts: u64,
+    /// Wavefronts without bank conflicts.
+    pub ideal_wavefronts: u64,
+    /// Most wavefronts of one request.
+    pub worst_wavefronts: u32,
+    /// Most lanes of one request that update one address.
+    pub worst_contention: u32,
+    /// Updates that wait for another lane, summed.
+    pub serialised: u64,
+}
+
+/// Copies of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Copies {
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Something that a kernel did wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fault {
+    /// Mangled name of the kernel.
+    pub kernel: String,
+    /// Block.
+    pub block: [u32; 3],
+    /// Thread.
+    pub thread: [u32; 3],
+    /// Source file and line, where they are known.
+    pub place: Option<(String, u32)>,
+    /// What happened, in a sentence.
+    pub message: String,
+}
+
+impl Fault {
+    /// What happened and where, in a sentence.
+    pub fn words(&self) -> String {
+        let place = self.place.as_ref().map(|(file, line)| format!(" at {file}:{line}")).unwrap_or_default();
+        let [block, thread] = [self.block, self.thread].map(|at| at.map(|size| size.to_string()).join(", "));
+        let kernel = crate::demangle::name(&self.kernel).display();
+        format!("{} In `{kernel}`{place}, block ({block}), thread ({thread}).", self.message)
+    }
+}
