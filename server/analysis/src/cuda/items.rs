@@ -2,7 +2,8 @@
 //!
 //! An item is parsed alone. So a keystroke costs one item and not the file, and an error stays in the item where it is.
 //! Namespaces and `extern "C"` are opened up. Preprocessor groups are, too, where each branch is made of whole items;
-//! where a branch cuts through one (a signature in two versions, one body) only its first living branch is kept.
+//! where a branch cuts through one (a signature in two versions, one body) only its first living branch is kept. A
+//! branch that a literal condition rules out is skipped.
 //!
 //! The cut is the same however it is reached, from the start of the text or from a boundary of an earlier cut:
 //! [`State`] is all that a boundary hands on.
@@ -288,7 +289,8 @@ impl<'t> Cutter<'t> {
             Kind::Byte(b',' | b'=' | b'[' | b'(' | b'.' | b')' | b'?') => true,
             // `{}` of a member initialiser, then the body.
             Kind::Byte(b'{') => pending.head.has_initialiser_list(),
-            Kind::Byte(b';') => true,
+            // The grammar reads `void f() {};` as a variable with a value.
+            Kind::Byte(b';') => !pending.head.is_function(),
             Kind::Byte(b'*' | b'&') => pending.head.is_class(),
             Kind::Word => {
                 let word = next.text(self.bytes);
@@ -478,9 +480,8 @@ impl Cutter<'_> {
             cuts,
             decided: false,
             read: true,
-            dead: false,
         };
-        frame.turn(condition, self.pending.is_some());
+        frame.turn(condition);
         let read = frame.read;
         self.state.frames.push(frame);
         if let Some(pending) = &mut self.pending {
@@ -499,9 +500,11 @@ impl Cutter<'_> {
             self.blank(span(token));
             return None;
         }
+        // A cut that begins again at this directive turns to its branch once more.
+        let before = self.pending.is_none().then(|| self.state.clone());
         self.end_branch(token);
         let frame = self.state.frames.last_mut()?;
-        frame.turn(condition, self.pending.is_some());
+        frame.turn(condition);
         let (read, cuts) = (frame.read, frame.cuts);
         if !frame.cuts {
             let scopes = frame.scopes.clone();
@@ -510,6 +513,9 @@ impl Cutter<'_> {
         self.note_directive(token, cuts);
         if self.pending.is_none() {
             self.mark(span(token), ItemKind::Mark);
+            if let (Some(mark), Some(before)) = (self.items.last_mut(), before) {
+                mark.state = before;
+            }
         }
         if read { None } else { self.skip_branch(token) }
     }
@@ -548,11 +554,7 @@ impl Cutter<'_> {
             }
             _ => false,
         };
-        if frame.dead && frame.start.inside.is_none() && !frame.cuts {
-            if !whole {
-                self.forget_branch();
-            }
-        } else if whole || frame.cuts {
+        if whole || frame.cuts {
             let scopes = self.state.scopes.clone();
             if let Some(frame) = self.state.frames.last_mut() {
                 frame.kept.get_or_insert(scopes);
