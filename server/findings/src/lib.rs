@@ -10,6 +10,7 @@ mod anchor;
 mod code;
 mod finding;
 mod measurement;
+mod nest;
 mod store;
 mod text;
 
@@ -17,5 +18,6 @@ pub use anchor::{Anchor, AnchorState, Scope};
 pub use code::{CODES, Code, CodeInfo, Producer};
 pub use finding::{Finding, Place, Related, Severity};
 pub use measurement::{Measurement, Provenance, Quantity, Unit};
+pub use nest::Nest;
 pub use store::{Anchored, Batch, DocumentId, Store};
 pub use text::{Edit, ReadText, Span};
