@@ -14,3 +14,4 @@ pub mod environment;
 pub mod install;
 pub mod process;
 mod removal;
+pub(crate) mod sentence;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::discovery::Version;
+use crate::sentence::part;
 
 /// What kind of failure it is; decides the exit status of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub enum InstallError {
         said: String,
     },
     /// The index says something that can't be right.
-    #[error("The package index's answer can't be used: {problem}.")]
+    #[error("The package index's answer can't be used: {}.", part(problem))]
     BadIndex {
         /// What is wrong.
         problem: String,
@@ -109,7 +110,7 @@ pub enum InstallError {
         found: String,
     },
     /// A wheel that can't be unpacked, or must not be.
-    #[error("{wheel} can't be unpacked: {problem}. It was not installed.")]
+    #[error("{wheel} can't be unpacked: {}. It was not installed.", part(problem))]
     BadWheel {
         /// The wheel.
         wheel: String,
@@ -127,7 +128,7 @@ pub enum InstallError {
         free: u64,
     },
     /// A file or folder could not be handled.
-    #[error("{} could not be {action}: {source}.{}", path.display(), advice(source))]
+    #[error("{} could not be {action}: {}.{}", path.display(), part(source), advice(source))]
     File {
         /// The file or folder.
         path: PathBuf,
@@ -138,7 +139,8 @@ pub enum InstallError {
     },
     /// What was installed does not work.
     #[error(
-        "The wheels of CUDA {version} make no working toolkit: {problem}. It was not installed. Try another release."
+        "The wheels of CUDA {version} make no working toolkit: {}. It was not installed. Try another release.",
+        part(problem)
     )]
     Broken {
         /// The release.
