@@ -264,6 +264,20 @@ fn any_text_is_survived() {
     assert!(analysis.is_too_large() && analysis.outline().functions.is_empty());
 }
 
+#[test]
+fn depth_costs_no_more_than_length() {
+    let deep = 20_000;
+    let inside = "__global__ void k(float* p) { p[threadIdx.x * 32] = 1; }\n";
+    for (open, close) in [("namespace a {\n", "}\n"), ("struct S {\n", "};\n"), ("#if A\n", "#endif\n")] {
+        let text = open.repeat(deep) + inside + &close.repeat(deep);
+        let started = std::time::Instant::now();
+        let analysis = read(&text);
+        // With a cost by the square of the depth this takes minutes.
+        assert!(started.elapsed().as_secs() < 10, "{open:?} {:?}", started.elapsed());
+        assert_eq!(analysis.outline().kernels().count(), 1, "{open:?}");
+    }
+}
+
 /// Pieces that break and mend a text.
 const PIECES: &[&str] = &[
     "{",
