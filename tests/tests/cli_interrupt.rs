@@ -1,4 +1,4 @@
-//! Ctrl-C while a compiler runs: the command ends soon, and so does everything it started.
+//! Ctrl-C, SIGTERM or SIGHUP while a compiler runs: the command ends soon, and so does everything it started.
 
 #![cfg(target_os = "linux")]
 
@@ -28,6 +28,12 @@ fn running_with(word: &str) -> Vec<String> {
 
 #[test]
 fn an_interrupt_ends_the_compilers_and_leaves_nothing() {
+    for (signal, status) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+        ends_with_all_it_started(signal, status);
+    }
+}
+
+fn ends_with_all_it_started(signal: Signal, expected: i32) {
     let folder = Folder::with(&[("a.cu", SOURCE), ("b.cu", SOURCE)]).unwrap();
     let root = folder.path().unwrap().join("toolkit");
     endless::toolkit(&root).unwrap();
@@ -43,10 +49,10 @@ fn an_interrupt_ends_the_compilers_and_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(10));
     };
     let begin = Instant::now();
-    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
     let status = child.wait().unwrap();
     assert!(begin.elapsed() < PROMISED, "{:?}", begin.elapsed());
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(status.code(), Some(expected), "{signal}");
     let begin = Instant::now();
     let ids: Vec<i32> = started.split_whitespace().map(|id| id.parse().unwrap()).collect();
     while ids.iter().any(|id| endless::is_alive(*id)) || !running_with(&root.display().to_string()).is_empty()

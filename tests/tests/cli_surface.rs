@@ -348,6 +348,21 @@ fn the_demo_shows_findings() {
         findings(&report, true).iter().any(|line| line.ends_with("static/uncoalesced-access")),
         "{report}"
     );
+    assert_eq!(report["files"][0]["path"], "tour.cu");
+    assert!(!folder.path().unwrap().join("tour.cu").exists());
+    let shown = bare(&folder, &["demo"]);
+    assert!(shown.out.contains("tour.cu:") && !shown.out.contains("/tour.cu"), "{}", shown.out);
+    assert!(shown.err.contains("demo --write"), "{}", shown.err);
+    for _ in 0..2 {
+        let kept = bare(&folder, &["demo", "--write"]);
+        assert_eq!(kept.status, Some(0), "{}", kept.err);
+        assert!(folder.path().unwrap().join("tour.cu").is_file());
+    }
+    std::fs::write(folder.path().unwrap().join("tour.cu"), "int mine;\n").unwrap();
+    let refused = bare(&folder, &["demo", "--write"]);
+    assert_eq!(refused.status, Some(2));
+    assert!(refused.err.contains("it is another"), "{}", refused.err);
+    assert_eq!(std::fs::read_to_string(folder.path().unwrap().join("tour.cu")).unwrap(), "int mine;\n");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::interrupt;
+
 /// How a subcommand ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -13,7 +15,7 @@ pub enum Status {
     Usage,
     /// Something needed is missing; the message says how to get it.
     Missing,
-    /// Interrupted by the user.
+    /// Interrupted by the user or the system.
     Interrupted,
     /// The reader of our output went away, as `head` does. What a shell shows for SIGPIPE.
     ReaderGone,
@@ -26,7 +28,7 @@ impl From<Status> for ExitCode {
             Status::Bad => 1,
             Status::Usage => 2,
             Status::Missing => 3,
-            Status::Interrupted => 130,
+            Status::Interrupted => interrupt::exit_status(),
             Status::ReaderGone => 141,
         })
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use stitch_session::jobs::{JobError, JobKind, Request};
-use stitch_toolchain::discovery::{self, Discovery, Version};
+use stitch_toolchain::discovery::{self, Discovery};
 use stitch_toolchain::install::{InstallError, Installed, Installer, Kind, Progress, Release, Stage};
 
 use crate::format::{Format, print_json};
@@ -37,7 +37,7 @@ enum Command {
     },
     /// Remove a private toolkit
     Remove {
-        /// The CUDA release, for example 13.5
+        /// The CUDA release: 13.5; or 13 or latest, where that can mean only one
         release: String,
     },
 }
@@ -100,6 +100,7 @@ fn install(installer: Installer, release: &str, format: Format, out: &mut impl W
         Ok(release) => release,
         Err(error) => return Ok(failed(&error)),
     };
+    let said_when_cancelled = installer.clone();
     let result = interrupt::until_done(1, |jobs, _| {
         let request = Request::new(JobKind::Install, format!("Install CUDA {release}"));
         let handle = jobs.start(request, move |context| async move {
@@ -127,7 +128,7 @@ fn install(installer: Installer, release: &str, format: Format, out: &mut impl W
             Ok(Status::Good)
         }
         Ok(Err(error)) => Ok(failed(&error)),
-        Err(JobError::Cancelled) => Ok(failed(&InstallError::Cancelled)),
+        Err(JobError::Cancelled) => Ok(failed(&said_when_cancelled.cancelled())),
         Err(JobError::Failed(message)) => {
             anstream::eprintln!("error: {message}");
             Ok(Status::Bad)
@@ -136,8 +137,9 @@ fn install(installer: Installer, release: &str, format: Format, out: &mut impl W
 }
 
 fn remove(installer: &Installer, release: &str, format: Format, out: &mut impl Write) -> Result<Status> {
-    let Ok(version) = release.parse::<Version>() else {
-        return Ok(failed(&InstallError::NoRelease { text: release.to_owned() }));
+    let version = match release.parse::<Release>().and_then(|release| installer.installed_as(&release)) {
+        Ok(version) => version,
+        Err(error) => return Ok(failed(&error)),
     };
     let runtime = tokio::runtime::Runtime::new().context("no threads to remove with")?;
     match runtime.block_on(installer.remove(version)) {
@@ -190,7 +192,16 @@ impl Bar {
         if let Some((_, bar)) = shown.as_ref() {
             bar.set_length(progress.total.unwrap_or(0));
             bar.set_position(progress.done);
-            bar.set_message(progress.item.clone());
+            let fetched = match progress.stage {
+                Stage::Resolving if progress.done > 0 => {
+                    format!(
+                        " (pip fetched {} MB to answer; 25.3 and newer need less)",
+                        progress.done / 1_000_000
+                    )
+                }
+                _ => String::new(),
+            };
+            bar.set_message(format!("{}{fetched}", progress.item));
         }
     }
 

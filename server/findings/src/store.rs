@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::anchor::{Anchor, AnchorState, Scope};
-use crate::{Edit, Finding, Measurement, Producer, ReadText, Span};
+use crate::{Edit, Finding, Measurement, Nest, Producer, ReadText, Span};
 
 /// A document, by whatever name its owner uses: the server uses the URI, the command line the path.
 pub type DocumentId = String;
@@ -57,9 +57,7 @@ impl Batch {
             measurements: Vec::new(),
         };
         let mut known = HashMap::new();
-        let mut functions = functions.to_vec();
-        functions.sort_unstable_by_key(|function| (function.start, std::cmp::Reverse(function.end)));
-        let functions = &*functions;
+        let functions = (functions, &Nest::new(functions.iter().copied()));
         for item in findings {
             let span = item.span;
             if let Some(scope) = batch.scope_for(&mut known, span, functions, text) {
@@ -80,11 +78,10 @@ impl Batch {
         &mut self,
         known: &mut HashMap<Span, usize>,
         span: Span,
-        functions: &[Span],
+        (functions, nest): (&[Span], &Nest),
         text: &(impl ReadText + ?Sized),
     ) -> Option<usize> {
-        let before = functions.partition_point(|function| function.start <= span.start);
-        let function = functions[..before].iter().rev().find(|function| function.contains(span)).copied();
+        let function = nest.innermost(span).and_then(|index| functions.get(index)).copied();
         let scope = match function {
             Some(function) => function,
             None => whole_lines(span, text)?,

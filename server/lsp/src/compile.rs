@@ -64,6 +64,10 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -
     if !session.configuration.is_trusted() || reason == Reason::Saved && !config.compile.on_save {
         return None;
     }
+    // New in the editor and not saved yet, or deleted behind its back: nothing is wrong, and there is nothing to compile.
+    if reason == Reason::Saved && !path.exists() {
+        return None;
+    }
     if reason == Reason::Asked || language == Language::Cuda {
         return Some(begin(session, document, path, config));
     }

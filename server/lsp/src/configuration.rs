@@ -15,6 +15,9 @@ use crate::uri::{self, Key};
 /// The settings' name in the editor.
 const SECTION: &str = "stitchcuda";
 
+/// The option of `initialize` that says whether the workspace is trusted.
+const TRUST: &str = "workspaceTrusted";
+
 /// The settings, and what they depend on.
 pub struct Configuration {
     settings: Settings,
@@ -56,11 +59,17 @@ impl Configuration {
     /// What `initialize` says: folders, trust, and settings for clients that are not asked for them.
     pub fn initialize(&self, folders: Vec<String>, options: Option<&Value>) {
         let option = |name: &str| options.and_then(|options| options.get(name));
-        let is_untrusted = option("workspaceTrusted").and_then(Value::as_bool) == Some(false);
+        let is_untrusted = option(TRUST).and_then(Value::as_bool) == Some(false);
         *self.lock() = Workspace { folders, is_untrusted };
         self.folders_changed();
-        if let Some(settings) = option("settings").or_else(|| option(SECTION)) {
-            self.settings.set_editor(None, settings.clone());
+        // Some clients wrap the settings, in one way or the other, and some send them as they are.
+        let own = || {
+            let mut own = options?.clone();
+            own.as_object_mut()?.remove(TRUST);
+            Some(own)
+        };
+        if let Some(settings) = option("settings").or_else(|| option(SECTION)).cloned().or_else(own) {
+            self.settings.set_editor(None, settings);
         }
     }
 

@@ -191,7 +191,13 @@ impl Documents {
         let note = match (is_too_long && !before.is_too_long, goes_back) {
             (true, _) => Some(too_long(&document, self.longest)),
             (_, true) => {
-                Some(format!("{}: version {version:?} does not follow {:?}.", document.uri, before.version))
+                let number = |version: Option<i32>| version.unwrap_or_default();
+                Some(format!(
+                    "{}: version {} came after version {}; the change is made all the same.",
+                    document.uri,
+                    number(version),
+                    number(before.version)
+                ))
             }
             _ => None,
         };

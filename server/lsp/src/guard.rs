@@ -36,6 +36,15 @@ pub async fn answer<T>(request: impl Future<Output = Result<T, Error>>) -> Optio
     tokio::time::timeout(LONGEST_ANSWER, request).await.ok()?.ok()
 }
 
+/// `RequestFailed` of LSP 3.17.
+const REQUEST_FAILED: i64 = -32803;
+
+/// The answer while nothing is known of a document yet.
+pub fn still_read() -> Error {
+    let message = "The file is long and still being read. Ask again in a moment.".into();
+    Error { code: ErrorCode::from(REQUEST_FAILED), message, data: None }
+}
+
 /// The answer for something that should not have happened; it is logged too.
 pub fn internal(message: String) -> Error {
     tracing::error!("{message}");

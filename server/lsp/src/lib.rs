@@ -31,6 +31,7 @@ mod logfile;
 mod message;
 mod notices;
 mod outbox;
+mod plain;
 mod progress;
 mod publisher;
 mod related;

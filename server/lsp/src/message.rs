@@ -104,16 +104,19 @@ pub fn read(body: &[u8]) -> Message {
         Ok(text) => text,
         Err(error) => return unreadable(format!("The message is not UTF-8: {error}.")),
     };
+    if text.trim_start().starts_with('[') {
+        // Asked before the envelope is: serde reads an array as a struct, field by field in the order of its declaration.
+        return match serde_json::from_str::<&RawValue>(text) {
+            Ok(_) => invalid(
+                RawId::null(),
+                "The message is an array; batches are not part of LSP. Send the messages one by one.",
+            ),
+            Err(error) => unreadable(format!("The message is not JSON: {error}.")),
+        };
+    }
     match serde_json::from_str::<Envelope<'_>>(text) {
         Ok(envelope) => read_envelope(&envelope),
         Err(error) if !error.is_data() => unreadable(format!("The message is not JSON: {error}.")),
-        Err(_) if text.trim_start().starts_with('[') => {
-            // Data errors are found at the first byte; the rest may still be no JSON.
-            match serde_json::from_str::<&RawValue>(text) {
-                Ok(_) => invalid(RawId::null(), "LSP has no batches; send the messages one by one."),
-                Err(error) => unreadable(format!("The message is not JSON: {error}.")),
-            }
-        }
         Err(error) => match serde_json::from_str::<&RawValue>(text) {
             Ok(_) => invalid(RawId::null(), format!("The message is no JSON-RPC: {error}.")),
             Err(error) => unreadable(format!("The message is not JSON: {error}.")),
@@ -292,6 +295,10 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":"x","result":1}"#, "ignored"),
             ("[]", "error null -32600"),
             (r#"[{"jsonrpc":"2.0","id":1,"method":"m"}]"#, "error null -32600"),
+            (r#"["2.0",7,"m"]"#, "error null -32600"),
+            (r#" ["2.0",7,"m",{},null,null]"#, "error null -32600"),
+            ("[1,2]", "error null -32600"),
+            (r#"["2.0",null,null,null,1]"#, "error null -32600"),
             ("[1,", "error null -32700"),
             ("17", "error null -32600"),
             (r#""text""#, "error null -32600"),

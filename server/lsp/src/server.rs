@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::uri::Key;
 use crate::view::View;
 use crate::watchdog::Watchdog;
-use crate::{compile, configuration, dependents, progress, watched};
+use crate::{compile, configuration, dependents, guard, progress, watched};
 
 /// The server behind tower-lsp's router.
 #[derive(Debug)]
@@ -128,7 +128,11 @@ impl LanguageServer for Server {
     }
 
     async fn document_symbol(&self, _: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
-        Ok(self.view().await.map(|(view, _)| symbols::symbols(&view, &self.session.features())))
+        let Some(document) = pinned() else { return Ok(None) };
+        match self.session.view_of_known(document).await {
+            Some(view) => Ok(Some(symbols::symbols(&view, &self.session.features()))),
+            None => Err(guard::still_read()),
+        }
     }
 
     async fn code_lens(&self, _: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

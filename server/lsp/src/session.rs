@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use stitch_analysis::Workspace;
-use stitch_findings::{Anchored, Finding};
+use stitch_findings::{Anchored, Finding, Severity, Span};
 use stitch_session::jobs::Jobs;
 use stitch_toolchain::environment::Environment;
 use tokio::runtime::Handle;
@@ -34,6 +34,13 @@ use crate::{Options, closed, compile};
 /// How long a request waits for the analysis of its version. An answer from an older one, moved to the right places, is better than
 /// one that comes too late.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// How long one waits whose answer would be wrong from nothing: an empty outline says that there is nothing in the file. Less than
+/// a handler may take.
+const LONGEST_WAIT_FOR_FIRST: Duration = Duration::from_secs(50);
+
+/// Diagnostics that a client is sent of one file. More are read by nobody, and cost each editor seconds.
+const MOST_DIAGNOSTICS: usize = 1000;
 
 /// What all parts share.
 #[derive(Debug)]
@@ -185,6 +192,15 @@ impl Session {
         self.view_now(document)
     }
 
+    /// The same, but waits long for the first analysis of a document. `None` if there is still none.
+    pub async fn view_of_known(&self, document: Arc<Document>) -> Option<View> {
+        if document.to_analyse().is_some() && document.last_analysis().is_none() {
+            let _ = tokio::time::timeout(LONGEST_WAIT_FOR_FIRST, document.analysed()).await;
+            document.last_analysis()?;
+        }
+        Some(self.view(document).await)
+    }
+
     /// The same, from what is there.
     pub fn view_now(&self, document: Arc<Document>) -> View {
         let mut view = View::new(document.clone(), self.features().encoding);
@@ -228,19 +244,36 @@ impl Session {
             (None, None) => return None,
         };
         let target = Target { uri: &uri, text: &text, encoding: documents.encoding };
-        let shown = |found: &Anchored<'_, Finding>| {
-            let severity = config
-                .severity(found.item.code, found.item.severity)
-                .filter(|_| config.diagnostics.enable)?;
-            Some(to_proto::diagnostic(found, severity, target, &features))
-        };
-        let mut diagnostics: Vec<_> =
-            documents.store.findings(key.as_str()).iter().filter_map(shown).collect();
+        let mut found: Vec<_> = Vec::new();
+        for one in documents.store.findings(key.as_str()) {
+            let severity = config.severity(one.item.code, one.item.severity);
+            found.extend(severity.filter(|_| config.diagnostics.enable).map(|severity| (one, severity)));
+        }
         // A header says the same for each file that includes it.
-        diagnostics.dedup();
+        found.dedup_by(|(one, _), (other, _)| one.span == other.span && one.item == other.item);
+        let more = to_proto::more(&most_severe(&mut found, MOST_DIAGNOSTICS), target);
+        let of = |(found, severity): &_| to_proto::diagnostic(found, *severity, target, &features);
+        let mut diagnostics: Vec<_> = found.iter().map(of).collect();
+        diagnostics.extend(more);
         if documents.get(key).is_none() && documents.store.findings(key.as_str()).is_empty() {
             documents.closed.remove(key);
         }
         Some(Publish { uri: uri.to_string(), version, diagnostics })
     }
+}
+
+/// Leaves the `most` most severe findings, in the order of the text, and returns the places of the others.
+fn most_severe(found: &mut Vec<(Anchored<'_, Finding>, Severity)>, most: usize) -> Vec<Span> {
+    if found.len() <= most {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    // Those of one severity stay in the order of the text.
+    order.sort_by_key(|index| found[*index].1);
+    let mut rest = order.split_off(most);
+    rest.sort_unstable();
+    order.sort_unstable();
+    let spans = rest.iter().map(|index| found[*index].0.span).collect();
+    *found = order.into_iter().map(|index| found[index].clone()).collect();
+    spans
 }

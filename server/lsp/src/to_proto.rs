@@ -6,7 +6,7 @@ use stitch_findings::{AnchorState, Anchored, Finding, Place, ReadText, Severity,
 use tower_lsp::ls_types::{self, DiagnosticSeverity, Position, Range};
 
 use crate::capabilities::ClientFeatures;
-use crate::uri;
+use crate::{plain, uri};
 
 /// The name under which our diagnostics appear. Another server on the same file has another, and each leaves the other's alone.
 pub const SOURCE: &str = "stitchcuda";
@@ -20,7 +20,8 @@ pub struct Diagnostic {
     /// How severe.
     pub severity: DiagnosticSeverity,
     /// The finding's code.
-    pub code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
     /// Always [`SOURCE`].
     pub source: &'static str,
     /// What was found, and what to do.
@@ -116,7 +117,7 @@ pub fn diagnostic(
     Diagnostic {
         range: range(anchored.span, target.text, target.encoding),
         severity: if is_stale { DiagnosticSeverity::HINT } else { severity_of(severity) },
-        code: finding.code.as_str(),
+        code: Some(finding.code.as_str()),
         source: SOURCE,
         message,
         related_information,
@@ -125,6 +126,24 @@ pub fn diagnostic(
             hash: hash(&target.text.read(anchored.span).unwrap_or_default()),
         }),
     }
+}
+
+/// What stands for findings at `places` that are not sent; `None` for none.
+pub fn more(places: &[Span], target: Target<'_>) -> Option<Diagnostic> {
+    let first = places.first()?;
+    let message = format!(
+        "{} more findings are not shown, from here on. Turn a code off with `stitchcuda.diagnostics.severity`, or read all of them with `stitchcuda check`.",
+        places.len()
+    );
+    Some(Diagnostic {
+        range: range(*first, target.text, target.encoding),
+        severity: DiagnosticSeverity::INFORMATION,
+        code: None,
+        source: SOURCE,
+        message,
+        related_information: Vec::new(),
+        data: None,
+    })
 }
 
 /// A related place. In the same text it moves with the finding: both are in one function, or nearly.
@@ -161,6 +180,10 @@ fn severity_of(severity: Severity) -> DiagnosticSeverity {
 
 /// Markdown, or the same as plain text for clients that show it as it is.
 pub fn markup(markdown: String, client: &ClientFeatures) -> ls_types::MarkupContent {
-    let kind = if client.markdown { ls_types::MarkupKind::Markdown } else { ls_types::MarkupKind::PlainText };
-    ls_types::MarkupContent { kind, value: markdown }
+    match client.markdown {
+        true => ls_types::MarkupContent { kind: ls_types::MarkupKind::Markdown, value: markdown },
+        false => {
+            ls_types::MarkupContent { kind: ls_types::MarkupKind::PlainText, value: plain::text(&markdown) }
+        }
+    }
 }

@@ -8,6 +8,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Stands in a key before a query or a fragment. No path has it.
+const OTHERS: &str = "\0";
+
 /// Equal for all spellings of one document.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Arc<str>);
@@ -17,11 +20,14 @@ impl Key {
     pub fn of(uri: &str) -> Self {
         let (scheme, rest) = split_scheme(uri);
         let scheme = scheme.to_ascii_lowercase();
-        let mut rest = decode(rest);
-        if scheme == "file" {
-            rest = format!("//{}", file_path(&rest));
+        if scheme != "file" {
+            return Self(format!("{scheme}:{}", decode(rest)).into());
         }
-        Self(format!("{scheme}:{rest}").into())
+        // What is a query or a fragment is no part of the file's name; in a name `#` and `?` are encoded.
+        let path_end = rest.find(['?', '#']).unwrap_or(rest.len());
+        let (path, others) = rest.split_at(path_end);
+        let separator = if others.is_empty() { "" } else { OTHERS };
+        Self(format!("file://{}{separator}{}", file_path(&decode(path)), decode(others)).into())
     }
 
     /// The key of a file.
@@ -39,9 +45,13 @@ impl Key {
         Self(id.into())
     }
 
-    /// The file, for `file` URIs that have a path.
+    /// The file, for `file` URIs that have a path. One on another host is no file here, unless the system has names for those.
     pub fn to_path(&self) -> Option<PathBuf> {
-        let path = self.0.strip_prefix("file://").filter(|path| path.len() > 1)?;
+        let path = self.0.strip_prefix("file://")?;
+        let path = path.split(OTHERS).next().filter(|path| path.len() > 1)?;
+        if cfg!(unix) && !path.starts_with('/') {
+            return None;
+        }
         let path = percent_encoding::percent_decode_str(path).collect::<Vec<u8>>();
         Some(bytes_to_path(path))
     }
@@ -110,6 +120,7 @@ fn decode(text: &str) -> String {
                 match character {
                     '/' => decoded.push_str("%2F"),
                     '%' => decoded.push_str("%25"),
+                    '\0' => decoded.push_str("%00"),
                     other => decoded.push(other),
                 }
             }
@@ -137,7 +148,8 @@ fn escapes(text: &str) -> Vec<u8> {
 fn file_path(rest: &str) -> String {
     let path = match rest.strip_prefix("//") {
         Some(with_host) => {
-            with_host.strip_prefix("localhost/").map_or(with_host.to_owned(), |path| format!("/{path}"))
+            let (host, path) = with_host.split_once('/').unwrap_or((with_host, ""));
+            if host.eq_ignore_ascii_case("localhost") { format!("/{path}") } else { with_host.to_owned() }
         }
         None => rest.to_owned(),
     };
@@ -207,6 +219,9 @@ mod tests {
             "file:///a/B.cu",
             "git:/a/b.cu",
             "file:///a/b.cu?x",
+            "file:///a/b.cu#x",
+            "file:///a/b.cu%23x",
+            "file://host/a/b.cu",
             "vscode-notebook-cell:/a#1",
             "",
             "x",
@@ -225,6 +240,12 @@ mod tests {
             ("file:///a%20b/%C3%BC.cu", Some("/a b/ü.cu")),
             ("file:///a b/ü.cu", Some("/a b/ü.cu")),
             ("file:///100%25.cu", Some("/100%.cu")),
+            ("file:///a/b.cu#L10", Some("/a/b.cu")),
+            ("file:///a/b.cu?q=1#L10", Some("/a/b.cu")),
+            ("file:///a/c%23/b%3F.cu", Some("/a/c#/b?.cu")),
+            ("file://LOCALHOST/a/b.cu", Some("/a/b.cu")),
+            ("file://host/share/a.cu", None),
+            ("file:a.cu", None),
             ("file://", None),
             ("file:///", None),
             ("untitled:Untitled-1", None),

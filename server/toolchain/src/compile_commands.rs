@@ -32,7 +32,7 @@ const SOURCES: [&str; 6] = ["cu", "cpp", "cc", "cxx", "c", "cppm"];
 pub enum FlagsProblem {
     /// The database itself can not be read.
     #[error(
-        "could not read the compile database {path}: {reason}; generate it again, or name another in the configuration"
+        "could not read the compile database {path}: {reason}; generate it again, or remove it to have its files compiled without it"
     )]
     Database {
         /// The database.

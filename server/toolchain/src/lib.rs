@@ -15,3 +15,4 @@ pub mod install;
 pub mod paths;
 pub mod process;
 mod removal;
+pub(crate) mod sentence;

@@ -188,6 +188,16 @@ fn each_place_is_searched_and_they_come_in_order() {
 }
 
 #[test]
+fn wheels_behind_a_link_are_named_once() {
+    let machine = Machine::new();
+    machine.write("workspace/.venv/pyvenv.cfg", "");
+    machine.write("workspace/.venv/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas", "");
+    std::os::unix::fs::symlink("lib", machine.at("workspace/.venv/lib64")).unwrap();
+    let notes = machine.find().notes;
+    assert_eq!(notes.iter().filter(|note| note.contains("ptxas but no nvcc")).count(), 1, "{notes:?}");
+}
+
+#[test]
 fn a_configured_toolkit_may_be_named_in_three_ways() {
     let mut machine = Machine::new();
     machine.toolkit("home/cuda", "12.6");
@@ -197,6 +207,8 @@ fn a_configured_toolkit_may_be_named_in_three_ways() {
         machine.configured = Some(name.into());
         let found = machine.find();
         assert_eq!(found.chosen.is_some(), works, "{name}: {found:?}");
+        let texts = [found.problems.join("\n"), found.advice()].concat();
+        assert!(!texts.contains("..") && !texts.contains(".;"), "{texts}");
     }
 }
 

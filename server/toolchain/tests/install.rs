@@ -216,7 +216,8 @@ async fn a_cancelled_download_goes_on_from_its_part() {
     };
     let began = Instant::now();
     let error = place.installer().install(&Release::Latest, &report, &cancel).await.unwrap_err();
-    assert!(matches!(error, InstallError::Cancelled) && error.kind() == Kind::Cancelled);
+    assert!(matches!(error, InstallError::Cancelled { kept } if kept > 100_000), "{error}");
+    assert!(error.kind() == Kind::Cancelled && error.to_string().contains("MB of its wheels are kept"));
     assert!(began.elapsed() < Duration::from_secs(10));
     let parts: Vec<_> = place.names("downloads").into_iter().filter(|name| name.ends_with(".part")).collect();
     assert_eq!(parts.len(), 1);
@@ -452,6 +453,53 @@ fn pip(folders: &[&PathBuf], root: &Path) -> Pip {
 }
 
 #[tokio::test]
+async fn a_pip_that_fetches_wheels_is_told_of_and_ends_when_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let script = format!(
+        "echo $$ > {}/pid; echo $TMPDIR > {}/scratch; trap '' TERM INT; /usr/bin/head -c 3000000 /dev/zero > $TMPDIR/x.whl; while :; do /bin/sleep 1; done",
+        root.display(),
+        root.display()
+    );
+    let endless = python(root, "endless", &script);
+    let path = std::env::join_paths([&endless]).unwrap();
+    let search = Search::new(Environment::from_variables([("PATH", path)]).with_root(root));
+    let installer =
+        Installer::with_resolver(root.join("cache"), search.environment.clone(), Arc::new(Pip::new(&search)));
+    let cancel = CancellationToken::new();
+    let told = Mutex::new(0);
+    let report = |progress: Progress| {
+        if progress.stage == Stage::Resolving && progress.done >= 3_000_000 {
+            *told.lock().unwrap() = progress.done;
+            cancel.cancel();
+        }
+    };
+    let error = installer.install(&Release::Latest, &report, &cancel).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "The installation was cancelled. Nothing was kept; the next try begins anew."
+    );
+    assert!(*told.lock().unwrap() >= 3_000_000);
+    let said = |name: &str| fs::read_to_string(root.join(name)).unwrap().trim().to_owned();
+    assert!(!Path::new(&format!("/proc/{}/exe", said("pid"))).exists(), "pip is gone");
+    assert!(!Path::new(&said("scratch")).exists(), "and so is what it fetched");
+}
+
+#[tokio::test]
+async fn a_release_is_removed_by_its_major_number_where_that_means_one() {
+    let place = Place::new().await;
+    let ask = |text: &str| place.installer().installed_as(&text.parse().unwrap());
+    let error = ask("13").unwrap_err();
+    assert!(error.kind() == Kind::Usage, "{error}");
+    assert!(error.to_string().contains("CUDA 13 is not installed here"), "{error}");
+    place.install("13.5").await.unwrap();
+    for text in ["13", "latest", "13.5"] {
+        assert_eq!(ask(text).unwrap().to_string(), "13.5");
+    }
+    assert!(ask("14").unwrap_err().to_string().contains("Installed: 13.5"));
+}
+
+#[tokio::test]
 async fn pip_is_asked_and_its_refusals_understood() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -477,19 +525,27 @@ async fn pip_is_asked_and_its_refusals_understood() {
     let good = python(root, "good", &good);
     let asked = ["cuda-toolkit==13.9.*".to_string()];
     let cancel = CancellationToken::new();
-    let cases: [(&[&PathBuf], &str, Kind); 6] = [
+    let dead = python(
+        root,
+        "dead",
+        "echo \"WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError('x: Connection refused')'\" >&2\n\
+         echo 'ERROR: Could not find a version that satisfies the requirement cuda-toolkit (from versions: none)' >&2\n\
+         echo 'ERROR: No matching distribution found for cuda-toolkit' >&2; exit 1",
+    );
+    let cases: [(&[&PathBuf], &str, Kind); 7] = [
         (&[], "No python3 was found", Kind::Missing),
         (&[&none], "has no pip", Kind::Missing),
         (&[&old], "older than 22.2", Kind::Missing),
         (&[&none, &old], "has no pip", Kind::Missing),
         (&[&lacking], "no wheel for cuda-toolkit==13.9.*", Kind::Failed),
         (&[&offline, &good], "no route to host", Kind::Failed),
+        (&[&dead, &good], "No package index could be reached", Kind::Missing),
     ];
     for (folders, expected, kind) in cases {
-        let error = pip(folders, root).resolve(&asked, &cancel).await.unwrap_err();
+        let error = pip(folders, root).resolve(&asked, &|_| {}, &cancel).await.unwrap_err();
         assert!(error.to_string().contains(expected) && error.kind() == kind, "{error}");
     }
-    let found = pip(&[&none, &old, &good], root).resolve(&asked, &cancel).await.unwrap();
+    let found = pip(&[&none, &old, &good], root).resolve(&asked, &|_| {}, &cancel).await.unwrap();
     assert_eq!((found[0].version.as_str(), &found[0].sha256), ("13.5.0", &hash));
     assert_eq!(fs::read_to_string(root.join("env")).unwrap(), "0\n");
 }

@@ -226,7 +226,8 @@ async fn closing_stdout_is_not_the_end() {
 #[tokio::test]
 async fn printing_for_ever_is_bounded_and_ended() {
     let error = run(Program::new("yes").output_limit(10_000)).await.unwrap_err();
-    let ProgramError::Flooded { output, .. } = error else { panic!("{error}") };
+    let ProgramError::Flooded { output, limit, .. } = error else { panic!("{error}") };
+    assert_eq!(limit, 1 << 20);
     assert!(output.stdout.len() < 11_000 && output.stdout.starts_with(b"y\ny\n"));
     // A long log is no flood: it is read to the end.
     let finished = run(shell("seq 1 100000; echo end").output_limit(10_000)).await.unwrap();

@@ -6,7 +6,7 @@
 //! scopes, types or the rest of the file, so an error elsewhere can't spread. Where the tokens allow two readings it
 //! says [`Class::Unsure`] instead of guessing, and a person decides (`recall --unsure`).
 //!
-//! Text that is compiled out (`#if 0`) counts as code, as it does for an editor that colours it.
+//! Text that no build compiles (`#if 0`, the `#else` of `#if 1`) is no code; every other branch is.
 
 mod declarator;
 mod lex;
@@ -69,7 +69,14 @@ pub fn scan(text: &str, macros: &Macros) -> Truth {
     let file = Lexed::of(text);
     let mut truth = Truth::default();
     let mut named = BTreeSet::new();
+    let mut groups = Groups::default();
     for (index, token) in file.tokens.iter().enumerate() {
+        if index < groups.alive_from {
+            continue;
+        }
+        if let Kind::Directive(which) = token.kind {
+            groups.pass(&file, which);
+        }
         match token.kind {
             Kind::Launch if !follows_operator(&file, index) => truth.launches.push(token.start),
             Kind::Ident if macros.stands_for_global(file.text_of(token)) => {
@@ -84,6 +91,36 @@ pub fn scan(text: &str, macros: &Macros) -> Truth {
         }
     }
     truth
+}
+
+/// The conditionals around a token, as far as literals decide them.
+#[derive(Default)]
+struct Groups {
+    /// For each open one: whether a branch was certain, so that no later one is compiled.
+    decided: Vec<bool>,
+    /// Tokens before this index are in a branch that no build compiles.
+    alive_from: usize,
+}
+
+impl Groups {
+    fn pass(&mut self, file: &Lexed<'_>, which: usize) {
+        let directive = &file.directives[which];
+        match directive.word.as_str() {
+            "endif" => drop(self.decided.pop()),
+            _ if directive.opens() => self.decided.push(false),
+            _ if directive.continues() => {}
+            _ => return,
+        }
+        let Some(decided) = self.decided.last_mut().filter(|_| directive.word != "endif") else { return };
+        let value = match directive.tokens.as_slice() {
+            [only] if directive.word == "if" || directive.word == "elif" => file.text_of(only),
+            _ => "",
+        };
+        if *decided || matches!(value, "0" | "false") {
+            self.alive_from = directive.next_branch.unwrap_or(file.tokens.len());
+        }
+        *decided |= matches!(value, "1" | "true");
+    }
 }
 
 /// `operator<<<T>(..)` is a shift operator with template arguments.

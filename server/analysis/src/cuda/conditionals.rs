@@ -1,7 +1,8 @@
 //! Preprocessor lines, as far as they decide what text is read.
 //!
 //! No condition is evaluated but a literal `0` or `1`: what a macro is worth is the build's business. So every branch is
-//! read where the branches are whole, and one where they are not.
+//! read where the branches are whole, and one where they are not. What a literal rules out no compiler reads whatever the
+//! build, and neither does anybody here: a finding in `#if 0` would be about code that does not exist.
 
 use super::items::Scopes;
 use super::lexer::{Kind, Lexer, Token};
@@ -81,16 +82,14 @@ pub struct Frame {
     pub decided: bool,
     /// Whether the branch at hand is read.
     pub read: bool,
-    /// Whether the branch at hand is read though no compiler does, as `#if 0` between items is: people look at it.
-    pub dead: bool,
 }
 
 impl Frame {
-    /// Goes to the next branch, one with `condition`; `inside` an item or not.
-    pub fn turn(&mut self, condition: Condition, inside: bool) {
+    /// Goes to the next branch, one with `condition`.
+    pub fn turn(&mut self, condition: Condition) {
         let over = self.cuts && self.kept.is_some();
-        self.dead = condition == Condition::Never || self.decided;
-        self.read = !(over || self.dead && inside);
+        let dead = condition == Condition::Never || self.decided;
+        self.read = !(over || dead);
         self.decided |= condition == Condition::Always;
     }
 }

@@ -4,7 +4,7 @@
 //! no stack. The tree may have errors anywhere; what it says is taken, what it misses is the fall-back scanner's.
 
 use stitch_findings::Span;
-use tree_sitter::{Node, TreeCursor};
+use tree_sitter::Node;
 
 use super::declarators::{self, Name};
 use super::mask::{Mark, Masked};
@@ -37,21 +37,20 @@ impl Around {
 pub fn functions<'t>(root: Node<'t>, source: &str, masked: &Masked) -> Vec<Found<'t>> {
     let mut walk = Walk { source, masked, around: Vec::new(), found: Vec::new(), first: first_start(root) };
     let mut cursor = root.walk();
-    let mut enter = true;
+    // Counted here: the cursor counts its own depth anew each time it is asked.
+    let mut depth = 0;
     loop {
-        if enter && walk.enter(&cursor) && cursor.goto_first_child() {
+        if walk.enter(cursor.node(), depth) && cursor.goto_first_child() {
+            depth += 1;
             continue;
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
                 return walk.found;
             }
-            let depth = cursor.depth();
-            walk.around.truncate(walk.around.iter().take_while(|a| a.depth() < depth).count());
+            depth -= 1;
         }
-        let depth = cursor.depth();
-        walk.around.truncate(walk.around.iter().take_while(|a| a.depth() < depth).count());
-        enter = true;
+        walk.leave(depth);
     }
 }
 
@@ -69,9 +68,15 @@ struct Walk<'s, 't> {
 }
 
 impl<'t> Walk<'_, 't> {
-    /// Looks at a node. Whether it is to be entered.
-    fn enter(&mut self, cursor: &TreeCursor<'t>) -> bool {
-        let node = cursor.node();
+    /// Leaves all that is as deep as `depth` or deeper.
+    fn leave(&mut self, depth: u32) {
+        while self.around.last().is_some_and(|around| around.depth() >= depth) {
+            self.around.pop();
+        }
+    }
+
+    /// Looks at a node, so deep in the tree. Whether it is to be entered.
+    fn enter(&mut self, node: Node<'t>, depth: u32) -> bool {
         match node.kind() {
             "translation_unit" | "declaration_list" | "linkage_specification" | "field_declaration_list" => {
                 true
@@ -82,11 +87,7 @@ impl<'t> Walk<'_, 't> {
             "template_declaration" => {
                 let list = node.child_by_field_name("parameters");
                 let parameters = list.map(|l| self.template_parameters(l)).unwrap_or_default();
-                self.around.push(Around::Template {
-                    depth: cursor.depth(),
-                    start: node.start_byte(),
-                    parameters,
-                });
+                self.around.push(Around::Template { depth, start: node.start_byte(), parameters });
                 true
             }
             "namespace_definition" | "class_specifier" | "struct_specifier" | "union_specifier" => {
@@ -95,7 +96,7 @@ impl<'t> Walk<'_, 't> {
                     let name = node
                         .child_by_field_name("name")
                         .map(|n| declarators::class_name(n, &self.masked.text));
-                    self.around.push(Around::Class { depth: cursor.depth(), name: name.unwrap_or_default() });
+                    self.around.push(Around::Class { depth, name: name.unwrap_or_default() });
                 }
                 has_body
             }

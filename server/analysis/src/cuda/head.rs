@@ -27,6 +27,10 @@ pub struct Head {
     /// The braces that are open are those of a requires-expression.
     requirement: bool,
     initialiser_list: bool,
+    /// Whether it is an operator.
+    operator: bool,
+    /// Whether something is assigned, so that braces are a value's.
+    assigned: bool,
 }
 
 fn is_attribute(word: &[u8]) -> bool {
@@ -62,6 +66,10 @@ impl Head {
                     self.parameters && !last.is_some_and(|l| l.is(b':') && l.end == token.start);
                 self.other = true;
             }
+            Kind::Byte(b'=') if self.angles == 0 => {
+                self.assigned |= !self.operator;
+                self.other = true;
+            }
             _ => self.other = true,
         }
         if self.namespace
@@ -90,6 +98,7 @@ impl Head {
             b"using" => self.using = true,
             b"namespace" => self.namespace = true,
             b"template" => self.template = true,
+            b"operator" => self.operator = true,
             b"requires" => self.requires = true,
             _ => {}
         }
@@ -114,6 +123,11 @@ impl Head {
     /// Whether it declares a type, so that names may follow its body.
     pub fn is_class(&self) -> bool {
         self.class && !self.parameters
+    }
+
+    /// Whether braces that ended were a function's body, behind which a semicolon means nothing.
+    pub fn is_function(&self) -> bool {
+        self.parameters && !self.assigned
     }
 
     /// Whether braces may initialise a member before the body comes.

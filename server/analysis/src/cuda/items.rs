@@ -2,7 +2,8 @@
 //!
 //! An item is parsed alone. So a keystroke costs one item and not the file, and an error stays in the item where it is.
 //! Namespaces and `extern "C"` are opened up. Preprocessor groups are, too, where each branch is made of whole items;
-//! where a branch cuts through one (a signature in two versions, one body) only its first living branch is kept.
+//! where a branch cuts through one (a signature in two versions, one body) only its first living branch is kept. A
+//! branch that a literal condition rules out is skipped.
 //!
 //! The cut is the same however it is reached, from the start of the text or from a boundary of an earlier cut:
 //! [`State`] is all that a boundary hands on.
@@ -290,7 +291,8 @@ impl<'t> Cutter<'t> {
             Kind::Byte(b',' | b'=' | b'[' | b'(' | b'.' | b')' | b'?') => true,
             // `{}` of a member initialiser, then the body.
             Kind::Byte(b'{') => pending.head.has_initialiser_list(),
-            Kind::Byte(b';') => true,
+            // The grammar reads `void f() {};` as a variable with a value.
+            Kind::Byte(b';') => !pending.head.is_function(),
             Kind::Byte(b'*' | b'&') => pending.head.is_class(),
             Kind::Word => {
                 let word = next.text(self.bytes);

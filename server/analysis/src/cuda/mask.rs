@@ -1,7 +1,7 @@
 //! Makes an item's text one that the grammar can read, byte for byte as long as it was.
 //!
-//! What the grammar does not know (attribute macros, attributes with arguments, device lambdas, dropped preprocessor
-//! branches) becomes blanks. Offsets stay, so nothing is ever mapped back; what a blanked attribute means is kept beside
+//! What the grammar does not know (attribute macros, attributes with arguments or in double brackets, device lambdas,
+//! dropped preprocessor branches) becomes blanks. Offsets stay, so nothing is ever mapped back; what a blanked attribute means is kept beside
 //! the text as a [`Mark`], and its arguments are read from the original.
 
 use memchr::memchr2_iter;
@@ -110,6 +110,7 @@ fn find_attributes(text: &str, macros: &Macros) -> (Vec<Span>, Vec<Mark>) {
         match token.kind {
             Kind::BrokenLiteral => search.edits.push(Span::new(token.start, token.end)),
             Kind::Word if search.word(token, last, &mut lexer) => continue,
+            Kind::Byte(b'[') if search.double_brackets(token, &mut lexer) => continue,
             _ => {}
         }
         head.add(token, search.bytes);
@@ -153,6 +154,30 @@ impl Search<'_> {
         let inside = arguments.map(|a| Span::new(a.start + 1, a.end - 1)).filter(|_| bounds);
         self.edits.push(span);
         self.marks.push(Mark { span, runs: attribute.runs, bounds: inside, dropped: false });
+        true
+    }
+
+    /// Blanks `[[nodiscard]]` and its kin, if `token` begins one: two brackets in a row can be nothing else in C++. The
+    /// grammar does not know them in all places, and then takes the `__global__` behind them for something else.
+    fn double_brackets(&mut self, token: Token, lexer: &mut Lexer) -> bool {
+        let mut ahead = lexer.clone();
+        if !ahead.next().is_some_and(|next| next.is(b'[')) {
+            return false;
+        }
+        let mut depth = 2u32;
+        while depth > 0 {
+            let Some(next) = ahead.next() else { return false };
+            if next.end - token.start > LONGEST_ARGUMENTS || next.is(b'{') || next.is(b';') {
+                return false;
+            }
+            if next.is(b'[') {
+                depth += 1;
+            } else if next.is(b']') {
+                depth -= 1;
+            }
+        }
+        self.edits.push(Span::new(token.start, ahead.position()));
+        *lexer = ahead;
         true
     }
 

@@ -84,6 +84,20 @@ fn functions_of_every_shape() {
             "1: Kernel k() bounds 128=Some(128)",
         ),
         ("__global__ void __maxnreg__(32) __cluster_dims__(1) k(int* p) {}", "1: Kernel k(int* p)"),
+        ("[[maybe_unused]] __global__ void k(int* p) {}", "1: Kernel k(int* p)"),
+        (
+            "template <class T> [[nodiscard(\"a]]\")]] static __device__ T f(T x) { [[maybe_unused]] int y[2]; return y[x[0]]; }",
+            "1: Device f<class T>(T x)",
+        ),
+        ("[[using gnu: hot, aligned(sizeof(int[4]))]] __global__ void k [[gnu::hot]] () {}", "1: Kernel k()"),
+        (
+            "__global__ void k() {}; __global__ void j() {};\nbool operator==(int a) {};",
+            "1: Kernel k()|1: Kernel j()|2: Host operator==(int a)",
+        ),
+        (
+            "auto l = [](int i) { return i; };\nint a(3), b{4};\nstruct S { S() {}; void f() { g(); }; } s{};\nvoid g() {}",
+            "3: Host S::S()|3: Host S::f()|4: Host g()",
+        ),
         ("TEST(A, b) { k<<<1, 2>>>(); }", "1: Host TEST(A , b )"),
         ("MACRO(x)\n__global__ void k() {}", "2: Kernel k()"),
         (
@@ -105,7 +119,18 @@ fn functions_of_every_shape() {
         ),
         ("#ifdef A\n__device__\n#else\n__global__\n#endif\nvoid k(int x) {}", "6: Kernel k(int x)"),
         ("#if 0\nthis isn't C {\n#endif\n__global__ void k() {}", "4: Kernel k()"),
-        ("#if 0\n__global__ void k() {}\n#endif", "2: Kernel k()"),
+        ("#if 0\n__global__ void k() {}\n#endif", ""),
+        ("#if false\nvoid a() {}\n#else\nvoid b() {}\n#endif\nvoid c() {}", "4: Host b()|6: Host c()"),
+        ("#if 1\nvoid a() {}\n#else\nvoid b() {}\n#endif\nvoid c() {}", "2: Host a()|6: Host c()"),
+        (
+            "#if A\nvoid a() {}\n#elif 1\nvoid b() {}\n#elif B\nvoid c() {}\n#else\nvoid d() {}\n#endif",
+            "2: Host a()|4: Host b()",
+        ),
+        ("#if 0\n#if A\nvoid a() {}\n#else\nvoid b() {}\n#endif\n#else\nvoid c() {}\n#endif", "8: Host c()"),
+        ("#if 0\nnamespace a {\n#else\nnamespace b {\n#endif\nvoid f() {}\n}", "6: Host b::f()"),
+        ("#if 0\nvoid a() {\n#endif\nvoid b() {}", "4: Host b()"),
+        ("#if 0\nvoid a() {}", ""),
+        ("#if 1\nvoid a() {}\n#else\n} isn't } C\n#endif\nvoid b() {}", "2: Host a()|6: Host b()"),
         (
             "#ifdef __cplusplus\nextern \"C\" {\n#endif\nvoid f();\n#ifdef __cplusplus\n}\n#endif\nvoid g();",
             "4: Host f();|8: Host g();",
@@ -152,6 +177,33 @@ fn a_signature_split_by_the_preprocessor_is_one_kernel() {
     let findings: Vec<_> =
         analysis.findings().iter().map(|f| (f.code.as_str(), line(f.span.start))).collect();
     assert_eq!(findings, [("static/uncoalesced-access", 18), ("static/uncoalesced-access", 22)]);
+}
+
+#[test]
+fn what_a_literal_condition_rules_out_is_neither_checked_nor_a_constant() {
+    let dead = "#define N 1\n__global__ void dead(float* p) { p[threadIdx.x * 32] = 1; }\nvoid h() { dead<<<1, 2>>>(p); }\n";
+    let alive = "#define N 32\n__global__ void alive(float* p) { p[threadIdx.x * N] = 1; }\n";
+    let text = format!("#if 0\n{dead}#endif\n#if 1\n{alive}#else\n{dead}#endif\n");
+    let check = |analysis: &Analysis| {
+        let names: Vec<&str> = analysis.outline().functions.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!(names, ["alive"]);
+        assert!(analysis.outline().launches.is_empty());
+        let [finding] = analysis.findings() else { panic!("{:?}", analysis.findings()) };
+        assert!(finding.message.contains("32"), "{}", finding.message);
+    };
+    let mut analyzer = Analyzer::new(Language::Cuda);
+    let workspace = Workspace::default();
+    check(&analyzer.update(text.as_str().into(), &workspace, &|| true).unwrap());
+    // The condition is typed anew, and the `#endif` taken away and given back.
+    for (from, to, functions) in
+        [("#if 0", "#if A", 3), ("#if 1", "#if 2", 3), ("#endif\n#if 1", "#if 1", 0), ("#else", "", 3)]
+    {
+        let edited = text.replacen(from, to, 1);
+        let analysis = analyzer.update(edited.as_str().into(), &workspace, &|| true).unwrap();
+        assert_same(&analysis, &edited);
+        assert_eq!(analysis.outline().functions.len(), functions, "{from} -> {to}");
+        check(&analyzer.update(text.as_str().into(), &workspace, &|| true).unwrap());
+    }
 }
 
 #[test]
@@ -212,6 +264,20 @@ fn any_text_is_survived() {
     assert!(analysis.is_too_large() && analysis.outline().functions.is_empty());
 }
 
+#[test]
+fn depth_costs_no_more_than_length() {
+    let deep = 20_000;
+    let inside = "__global__ void k(float* p) { p[threadIdx.x * 32] = 1; }\n";
+    for (open, close) in [("namespace a {\n", "}\n"), ("struct S {\n", "};\n"), ("#if A\n", "#endif\n")] {
+        let text = open.repeat(deep) + inside + &close.repeat(deep);
+        let started = std::time::Instant::now();
+        let analysis = read(&text);
+        // With a cost by the square of the depth this takes minutes.
+        assert!(started.elapsed().as_secs() < 10, "{open:?} {:?}", started.elapsed());
+        assert_eq!(analysis.outline().kernels().count(), 1, "{open:?}");
+    }
+}
+
 /// Pieces that break and mend a text.
 const PIECES: &[&str] = &[
     "{",
@@ -231,6 +297,8 @@ const PIECES: &[&str] = &[
     "\n#else\n",
     "\n#endif\n",
     "\n#if 0\n",
+    "\n#if 1\n",
+    "\n#elif false\n",
     "#define N 32\n",
     "#define ATTR __device__\n",
     "ATTR ",

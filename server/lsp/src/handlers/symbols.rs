@@ -1,7 +1,9 @@
 //! Document symbols: kernels and functions with their launches, modules with their parts, CUDA texts inside Python.
 
+use std::collections::HashSet;
+
 use stitch_analysis::{Function, FunctionKind, Launch, Module, Outline};
-use stitch_findings::Span;
+use stitch_findings::{Nest, Span};
 use tower_lsp::ls_types::{
     DocumentSymbol, DocumentSymbolResponse, Location, SymbolInformation, SymbolKind, Uri,
 };
@@ -55,19 +57,29 @@ fn tree(outline: &Outline, units: &[stitch_analysis::Unit]) -> Vec<Symbol> {
     }));
     let mut functions: Vec<Symbol> =
         outline.functions.iter().filter(|f| f.is_definition).map(function).collect();
+    let callers = Nest::new(functions.iter().map(|function| function.span));
+    let mut alone = Vec::new();
     for launch in &outline.launches {
-        let around = functions.iter_mut().filter(|function| function.span.contains(launch.span));
-        match around.min_by_key(|function| function.span.len()) {
+        match callers.innermost(launch.span).and_then(|caller| functions.get_mut(caller)) {
             Some(caller) => caller.children.push(self::launch(launch)),
-            None => functions.push(self::launch(launch)),
+            None => alone.push(self::launch(launch)),
         }
     }
+    functions.extend(alone);
+    functions.sort_by_key(|function| (function.span.start, std::cmp::Reverse(function.span.end)));
+    let known: HashSet<Span> =
+        roots.iter().flat_map(|root| &root.children).map(|child| child.name_span).collect();
+    let outer = Nest::new(roots.iter().map(|root| root.span));
+    let modules_and_units = roots.len();
     for function in functions {
-        let around = roots.iter_mut().filter(|root| root.span.contains(function.span));
-        match around.min_by_key(|root| root.span.len()) {
+        let around = outer.innermost(function.span);
+        // Functions come in the order of the text, so that only the last can be around the next.
+        let last = || roots.len().checked_sub(1).filter(|last| *last >= modules_and_units);
+        let around = around.or_else(|| last().filter(|last| roots[*last].span.contains(function.span)));
+        match around {
             // A method is there already.
-            Some(root) if root.children.iter().any(|child| child.name_span == function.name_span) => {}
-            Some(root) => root.children.push(function),
+            Some(_) if known.contains(&function.name_span) => {}
+            Some(root) => roots[root].children.push(function),
             None => roots.push(function),
         }
     }

@@ -195,6 +195,26 @@ async fn trouble_with_the_tools_is_a_status_said_once() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_not_on_disk_is_no_trouble_and_compiled_once_it_is_saved() {
+    let project = Project::new(NVCC);
+    let text = "int x;\n//SAY @(1): error: identifier \"y\" is undefined\n";
+    let uri = project.uri("new.cu");
+    let mut server = start(&project, json!({})).await;
+    server.open(&uri, "cuda-cpp", 1, text).await;
+    assert_eq!(server.diagnostics(1).await["diagnostics"], json!([]));
+    // Saved elsewhere, or deleted again.
+    save(&mut server, &uri).await;
+    server.open("untitled:Untitled-1", "cuda-cpp", 1, text).await;
+    assert_eq!(server.diagnostics(1).await["uri"], "untitled:Untitled-1");
+    project.write("new.cu", text);
+    save(&mut server, &uri).await;
+    compiled(&mut server, 1).await;
+    server
+        .finish_ignoring(&["textDocument/publishDiagnostics", "stitchcuda/status", "window/logMessage"])
+        .await;
+}
+
+#[tokio::test]
 async fn a_compile_is_shown_as_progress_and_can_be_cancelled() {
     let endless = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac\nsleep 600\n";
     let project = Project::new(endless);

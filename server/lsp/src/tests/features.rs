@@ -67,6 +67,8 @@ async fn what_the_client_can_not_show_is_left_out() {
     assert!(symbols[0].get("location").is_some(), "a flat list");
     let hover = server.request("textDocument/hover", at(URI, 0, 18)).await.unwrap();
     assert_eq!(hover["contents"]["kind"], "plaintext");
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.starts_with("strided kernel\n") && !text.contains(['*', '`']), "{text}");
     let mut params = whole();
     params["context"] = json!({"diagnostics": []});
     let actions = server.request("textDocument/codeAction", params).await.unwrap();
@@ -231,4 +233,35 @@ async fn a_panic_in_the_analysis_leaves_the_document_alive() {
     server.change(URI, 3, &[json!([[0, 0], [0, 0], "\n"])]).await;
     assert_ne!(server.diagnostics(3).await["diagnostics"], json!([]));
     server.finish_ignoring(QUIET).await;
+}
+
+#[tokio::test]
+async fn a_long_file_has_a_whole_outline_and_its_most_severe_findings() {
+    let mut server = TestServer::start(able()).await;
+    let one = |index: usize| {
+        format!(
+            "__global__ void k{index}(float* a) {{ a[threadIdx.x * 32] = 1.0f; }}\nvoid h{index}(float* a) {{ k{index}<<<1, 64>>>(a); }}\n"
+        )
+    };
+    let mut text: String = (0..1500).map(one).collect();
+    text.push_str(
+        "__global__ void last(float* a) { a[0] = 1.0f; }\nvoid bad(float* a) { last<<<1, 2048>>>(a); }\n",
+    );
+    server.open(URI, "cuda-cpp", 1, &text).await;
+    let symbols =
+        server.request("textDocument/documentSymbol", json!({"textDocument": {"uri": URI}})).await.unwrap();
+    assert_eq!(symbols.as_array().unwrap().len(), 3002);
+    assert_eq!(symbols[2999]["children"][0]["name"], "k1499");
+    let published = server.diagnostics(1).await;
+    let found = published["diagnostics"].as_array().unwrap();
+    assert_eq!(found.len(), 1001);
+    let note = &found[1000];
+    assert_eq!(note.get("code"), None);
+    let message = note["message"].as_str().unwrap();
+    assert!(message.contains(" more findings are not shown"), "{message}");
+    let line = |of: &Value| of["range"]["start"]["line"].as_u64().unwrap();
+    assert!(found[..1000].is_sorted_by_key(line));
+    let warning = |of: &&Value| of["severity"] == 2;
+    assert_eq!(found.iter().filter(warning).map(line).collect::<Vec<_>>(), [3001], "the last line's is kept");
+    server.finish().await;
 }

@@ -47,8 +47,8 @@ async fn settings_are_pulled_and_hold_at_once() {
 #[tokio::test]
 async fn a_client_that_can_not_be_asked_pushes_its_settings() {
     let mut server = TestServer::bare();
-    let off = json!({"stitchcuda": {"staticRules": {"enable": false}}});
-    let params = json!({"capabilities": {}, "initializationOptions": off});
+    let off = json!({"staticRules": {"enable": false}});
+    let params = json!({"capabilities": {}, "initializationOptions": {"stitchcuda": off}});
     server.request("initialize", params).await.unwrap();
     server.notify("initialized", json!({})).await;
     server.open(URI, "cuda-cpp", 1, SOURCE).await;
@@ -56,8 +56,31 @@ async fn a_client_that_can_not_be_asked_pushes_its_settings() {
     let on = json!({"settings": {"stitchcuda": {"staticRules": {"enable": true}}}});
     server.notify("workspace/didChangeConfiguration", on).await;
     assert!(has_strided(&server.diagnostics(1).await));
+    for (settings, said) in
+        [(json!(7), "are 7"), (json!("x"), "the text"), (json!({"stitchcuda": [1]}), "a list")]
+    {
+        server.notify("workspace/didChangeConfiguration", json!({"settings": settings})).await;
+        let logged = server.logged().await;
+        assert!(logged.contains("must be a table") && logged.contains(said), "{logged}");
+    }
+    server.notify("workspace/didChangeConfiguration", json!({"settings": []})).await;
     server.notify("workspace/didChangeConfiguration", json!({"settings": 7})).await;
     server.finish_ignoring(&["textDocument/publishDiagnostics"]).await;
+}
+
+#[tokio::test]
+async fn options_of_initialize_are_settings_with_and_without_their_name() {
+    let off = json!({"staticRules": {"enable": false}});
+    let bare = json!({"workspaceTrusted": true, "staticRules.enable": false});
+    for options in [json!({"stitchcuda": off}), json!({"settings": off}), off.clone(), bare] {
+        let mut server = TestServer::bare();
+        let params = json!({"capabilities": {}, "initializationOptions": options});
+        server.request("initialize", params).await.unwrap();
+        server.notify("initialized", json!({})).await;
+        server.open(URI, "cuda-cpp", 1, SOURCE).await;
+        assert!(!has_strided(&server.diagnostics(1).await), "{options}");
+        server.finish().await;
+    }
 }
 
 #[tokio::test]

@@ -149,6 +149,9 @@ fn set(merged: &mut Map<String, Value>, key: &Key, item: Option<&str>, value: Va
 
 fn unknown(table: &Table, entry: &Entry) -> String {
     let written = shortened(&entry.written);
+    if entry.written.is_empty() {
+        return format!("The settings must be a table, but are {}. They are not used.", got(&entry.value));
+    }
     if table.groups.contains_key(&entry.key) {
         let first = table.keys_of(&entry.key).next().map_or("", |key| key.name.as_str());
         return format!("`{written}` is a group of settings, like `{first}`, but is {}.", got(&entry.value));

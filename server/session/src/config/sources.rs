@@ -101,9 +101,13 @@ pub(super) fn flatten<N: Node>(
 /// Null is what an editor sends for what is not set.
 pub(super) fn editor(settings: Value) -> Layer {
     let mut root = Vec::new();
+    let mut odd = odd_settings(&settings);
     for (name, position, value) in settings.children().unwrap_or_default() {
         match name.strip_prefix(PREFIX) {
-            Some("") => root.extend(value.children().unwrap_or_default()),
+            Some("") => {
+                odd = odd.or_else(|| odd_settings(&value));
+                root.extend(value.children().unwrap_or_default());
+            }
             Some(rest) if rest.starts_with('.') => root.push((rest[1..].to_owned(), position, value)),
             _ => root.push((name, position, value)),
         }
@@ -113,7 +117,21 @@ pub(super) fn editor(settings: Value) -> Layer {
         let group = entry.key.split('.').next().unwrap_or_default();
         !entry.value.is_null() && !EDITORS_OWN.contains(&group)
     });
+    entries.extend(odd);
     Layer { source: Source::Editor, entries }
+}
+
+/// What stands for settings that are no table, under a name that no setting has. An empty list is how Lua writes an empty table.
+fn odd_settings(settings: &Value) -> Option<Entry> {
+    let is_nothing = settings.is_null() || settings.as_array().is_some_and(Vec::is_empty);
+    let written = String::new();
+    (!settings.is_object() && !is_nothing).then(|| Entry {
+        key: written.clone(),
+        item: None,
+        written,
+        value: settings.clone(),
+        position: None,
+    })
 }
 
 /// What the environment says: `STITCHCUDA_NVCC_PATH=…`.

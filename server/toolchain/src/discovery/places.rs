@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::toolkit::Origin;
 use super::{Search, python, version};
 use crate::environment::is_executable;
+use crate::sentence::part;
 
 /// Fixed places, best first. The last component may end with `*`: newest first.
 /// Sources: CUDA Installation Guide for Linux (`/usr/local/cuda`, `/usr/local/cuda-X.Y`); Arch Linux's package `cuda`.
@@ -39,7 +40,11 @@ pub(super) fn candidates(
             Some(Ok(nvcc)) => found.push(Candidate { origin, nvcc }),
             Some(Err((path, why))) => broken.push((
                 origin,
-                format!("The CUDA toolkit named by {setting}, {}, can't be used: {why}. Correct it or take it out.", path.display()),
+                format!(
+                    "The CUDA toolkit named by {setting}, {}, can't be used: {}. Correct it or take it out.",
+                    path.display(),
+                    part(why)
+                ),
             )),
             None => {}
         }

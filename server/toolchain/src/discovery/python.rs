@@ -3,7 +3,7 @@
 //! The folders follow from where an interpreter lies, which costs nothing to look at. Only where that says nothing (a
 //! pyenv shim is a shell script) the interpreter is asked.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -74,9 +74,11 @@ fn prefixes(search: &Search) -> Vec<(PathBuf, &'static str)> {
 /// The package folders of the active environments and of the first `python3` on `PATH`, without repetition.
 pub(super) fn site_packages(search: &Search) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = Vec::new();
+    let mut seen = HashSet::new();
     let mut add = |more: Vec<PathBuf>| {
         for folder in more {
-            if !folders.contains(&folder) {
+            // `lib64` of a virtual environment is mostly a link to `lib`.
+            if seen.insert(folder.canonicalize().unwrap_or_else(|_| folder.clone())) {
                 folders.push(folder);
             }
         }

@@ -6,6 +6,7 @@ use super::{DeviceFacts, Item, Status};
 use crate::discovery::{Search, Toolkit, Tools};
 use crate::install::free_bytes;
 use crate::process::{Program, Scratch};
+use crate::sentence::part;
 
 /// A private toolkit and its wheels take about this much while it is made (measured on 13.5: 0.96 GB), in bytes.
 const ROOM_FOR_TOOLKIT: u64 = 1_200_000_000;
@@ -23,7 +24,7 @@ pub(super) fn driver(tools: &Tools, devices: Option<&DeviceFacts>, toolkit: Opti
         Some(library) => {
             let item = |status, detail: String| Item::new("GPU driver", why, status, detail).at(&library.path).version(driver);
             items.push(match (devices.and_then(|devices| devices.problem.as_ref()), driver, toolkit) {
-                (Some(problem), _, _) => item(Status::Problem, format!("It is there, but can't be used: {problem}."))
+                (Some(problem), _, _) => item(Status::Problem, format!("It is there, but can't be used: {}.", part(problem)))
                     .remedy("Run nvidia-smi to see what the driver says; after an update of the driver, restart the machine."),
                 // Within a major release a newer toolkit's programs run on an older driver.
                 (None, Some(driver), Some(toolkit)) if driver.major < toolkit.version.major => item(
@@ -68,7 +69,7 @@ pub(super) fn cache(search: &Search) -> Vec<Item> {
     let why = "Compile results, private toolkits and scratch folders lie there.";
     if let Err(error) = Scratch::new_in(&folder.join("scratch"), "doctor") {
         return vec![
-            Item::new("cache folder", why, Status::Problem, format!("It can't be written: {error}."))
+            Item::new("cache folder", why, Status::Problem, format!("It can't be written: {}.", part(error)))
                 .at(folder)
                 .remedy("Check who owns it (`ls -ld`), or set XDG_CACHE_HOME to a folder of yours."),
         ];

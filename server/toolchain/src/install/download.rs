@@ -302,6 +302,11 @@ fn unsatisfied_range(response: &Response) -> Option<u64> {
     value.rsplit_once('/')?.1.trim().parse().ok()
 }
 
+/// What is kept of downloads that were cut off, in bytes.
+pub(super) fn kept(folder: &Path) -> u64 {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| length_of(&entry.path())).sum()
+}
+
 fn length_of(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }

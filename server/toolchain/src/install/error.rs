@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::discovery::Version;
+use crate::sentence::part;
 
 /// What kind of failure it is; decides the exit status of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub enum InstallError {
         said: String,
     },
     /// The index says something that can't be right.
-    #[error("The package index's answer can't be used: {problem}.")]
+    #[error("The package index's answer can't be used: {}.", part(problem))]
     BadIndex {
         /// What is wrong.
         problem: String,
@@ -109,7 +110,7 @@ pub enum InstallError {
         found: String,
     },
     /// A wheel that can't be unpacked, or must not be.
-    #[error("{wheel} can't be unpacked: {problem}. It was not installed.")]
+    #[error("{wheel} can't be unpacked: {}. It was not installed.", part(problem))]
     BadWheel {
         /// The wheel.
         wheel: String,
@@ -127,7 +128,7 @@ pub enum InstallError {
         free: u64,
     },
     /// A file or folder could not be handled.
-    #[error("{} could not be {action}: {source}.{}", path.display(), advice(source))]
+    #[error("{} could not be {action}: {}.{}", path.display(), part(source), advice(source))]
     File {
         /// The file or folder.
         path: PathBuf,
@@ -138,7 +139,8 @@ pub enum InstallError {
     },
     /// What was installed does not work.
     #[error(
-        "The wheels of CUDA {version} make no working toolkit: {problem}. It was not installed. Try another release."
+        "The wheels of CUDA {version} make no working toolkit: {}. It was not installed. Try another release.",
+        part(problem)
     )]
     Broken {
         /// The release.
@@ -153,29 +155,65 @@ pub enum InstallError {
         folder: PathBuf,
     },
     /// Nothing to remove.
-    #[error("CUDA {version} is not installed here. Installed: {installed}.")]
+    #[error("CUDA {release} is not installed here. Installed: {installed}.")]
     NotInstalled {
-        /// The release.
-        version: Version,
+        /// The release, as it was asked for.
+        release: String,
         /// Those that are.
         installed: String,
     },
+    /// The package index does not answer.
+    #[error("No package index could be reached. Check the network, the proxy (HTTPS_PROXY) and the index (PIP_INDEX_URL, `{} -m pip config list`). pip said: {said}", python.display())]
+    NoIndex {
+        /// The interpreter.
+        python: PathBuf,
+        /// pip's last words.
+        said: String,
+    },
+    /// A release was to be removed by its major number, and there are several.
+    #[error(
+        "`{text}` may mean several of the releases that are installed here: {installed}. Name one of them."
+    )]
+    Several {
+        /// As it was written.
+        text: String,
+        /// Those it may mean.
+        installed: String,
+    },
     /// Cancelled.
-    #[error("The installation was cancelled. What was downloaded is kept; run the command again to go on.")]
-    Cancelled,
+    #[error("The installation was cancelled. {}", kept_words(*kept))]
+    Cancelled {
+        /// What is left of downloads, for the next try, in bytes.
+        kept: u64,
+    },
 }
 
 impl InstallError {
     /// What kind of failure it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::NoRelease { .. } | Self::NoCompiler { .. } | Self::NotInstalled { .. } => Kind::Usage,
-            Self::NoPython | Self::NoPip { .. } | Self::OldPip { .. } | Self::NoWheels { .. } => {
-                Kind::Missing
-            }
-            Self::Cancelled => Kind::Cancelled,
+            Self::NoRelease { .. }
+            | Self::NoCompiler { .. }
+            | Self::NotInstalled { .. }
+            | Self::Several { .. } => Kind::Usage,
+            Self::NoPython
+            | Self::NoPip { .. }
+            | Self::OldPip { .. }
+            | Self::NoWheels { .. }
+            | Self::NoIndex { .. } => Kind::Missing,
+            Self::Cancelled { .. } => Kind::Cancelled,
             _ => Kind::Failed,
         }
+    }
+}
+
+fn kept_words(kept: u64) -> String {
+    match kept {
+        0 => "Nothing was kept; the next try begins anew.".to_owned(),
+        kept => format!(
+            "{:.1} MB of its wheels are kept; run the command again to go on from there.",
+            kept as f64 / 1e6
+        ),
     }
 }
 

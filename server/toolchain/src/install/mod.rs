@@ -40,7 +40,8 @@ pub use packages::Release;
 pub use pip::Pip;
 pub use store::{Installed, Manifest, Removed, WheelRecord};
 
-/// What an installation is doing. `done` and `total` are bytes while downloading and unpacking, else zero.
+/// What an installation is doing. `done` and `total` are bytes while downloading and unpacking; while resolving, `done` is
+/// what pip fetched to answer; else they are zero.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Progress {
     /// The step.
@@ -88,10 +89,12 @@ pub struct Wheel {
 
 /// Finds wheels. [`Pip`] is the one for people; tests have their own.
 pub trait Resolver: Send + Sync {
-    /// The wheel for each requirement (`name` or `name==1.2.*`), without what they depend on.
+    /// The wheel for each requirement (`name` or `name==1.2.*`), without what they depend on. `report` hears of what has to be
+    /// fetched to answer.
     fn resolve<'a>(
         &'a self,
         requirements: &'a [String],
+        report: Report<'a>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<Wheel>, InstallError>>;
 
@@ -135,7 +138,7 @@ impl Installer {
     }
 
     /// Installs a release, or returns it as it is if it is there. `report` is called at each step, and often while
-    /// downloading. Cancelling leaves what was downloaded, for the next try.
+    /// downloading. Cancelling leaves what was downloaded, for the next try, and returns when all that was started has ended.
     ///
     /// # Errors
     /// See [`InstallError`]; nothing half-made is ever in the place of a toolkit.
@@ -152,10 +155,38 @@ impl Installer {
             report(Progress { stage: Stage::Done, item: version.to_string(), done: 0, total: None });
             return Ok(installed);
         }
-        tokio::select! {
-            // Dropping the work ends pip and the download where they are.
-            () = cancel.cancelled() => Err(InstallError::Cancelled),
-            done = self.install_anew(release, report, cancel) => done,
+        match self.install_anew(release, report, cancel).await {
+            Err(_) if cancel.is_cancelled() => Err(self.cancelled()),
+            done => done,
+        }
+    }
+
+    /// What to say of an installation that was cancelled: how much of it is kept.
+    pub fn cancelled(&self) -> InstallError {
+        InstallError::Cancelled { kept: download::kept(&self.folder.join("downloads")) }
+    }
+
+    /// The one installed release that `release` can mean.
+    ///
+    /// # Errors
+    /// None is installed that it could mean, or several are.
+    pub fn installed_as(&self, release: &Release) -> Result<Version, InstallError> {
+        let all: Vec<Version> = self.list().iter().map(|installed| installed.manifest.version).collect();
+        let meant: Vec<Version> = match release {
+            // Whatever is in its folder: even one without a manifest has its own answer.
+            Release::Exact(version) => return Ok(*version),
+            Release::Major(major) => all.iter().copied().filter(|version| version.major == *major).collect(),
+            Release::Latest => all.clone(),
+        };
+        let names =
+            |versions: &[Version]| versions.iter().map(Version::to_string).collect::<Vec<_>>().join(", ");
+        match meant.as_slice() {
+            [only] => Ok(*only),
+            [] => {
+                let installed = if all.is_empty() { "none".to_owned() } else { names(&all) };
+                Err(InstallError::NotInstalled { release: release.to_string(), installed })
+            }
+            several => Err(InstallError::Several { text: release.to_string(), installed: names(several) }),
         }
     }
 
@@ -166,23 +197,27 @@ impl Installer {
         cancel: &CancellationToken,
     ) -> Result<Installed, InstallError> {
         let toolkits = self.toolkits();
-        let lock = store::Lock::acquire(&toolkits, report).await?;
+        // What runs no program and writes nothing but its part files is dropped where it is.
+        let cut = || InstallError::Cancelled { kept: 0 };
+        let lock = store::Lock::acquire(&toolkits, report);
+        let lock = cancel.run_until_cancelled(lock).await.ok_or_else(cut)??;
         store::clear_half_made(&toolkits);
         report(Progress { stage: Stage::Resolving, item: release.to_string(), done: 0, total: None });
-        let (version, whole) = packages::look_up(release, self.resolver.as_ref(), cancel).await?;
+        let (version, whole) = packages::look_up(release, self.resolver.as_ref(), report, cancel).await?;
         // It may be there: `latest` is known only now, and another process may have held the lock.
         if let Some(installed) = store::load(&toolkits, version) {
             report(Progress { stage: Stage::Done, item: version.to_string(), done: 0, total: None });
             return Ok(installed);
         }
         store::check_place(&toolkits, version)?;
-        let plan = packages::plan(version, &whole, self.resolver.as_ref(), cancel).await?;
+        let plan = packages::plan(version, &whole, self.resolver.as_ref(), report, cancel).await?;
         let access = self.resolver.access(cancel).await;
         let client = access.client()?;
         let downloads = self.folder.join("downloads");
         let fetcher =
             download::Fetcher { client, access: &access, folder: &downloads, patience: self.patience };
-        let files = fetcher.fetch_all(&plan.wheels, report).await?;
+        let fetched = cancel.run_until_cancelled(fetcher.fetch_all(&plan.wheels, report)).await;
+        let files = fetched.ok_or_else(cut)??;
         let new = store::HalfMade::create(&toolkits, plan.version)?;
         let unpacked = unpack::unpack_all(&plan.wheels, &files, new.path(), report, cancel).await?;
         unpack::complete(new.path()).map_err(|source| error::at(new.path(), "completed", source))?;

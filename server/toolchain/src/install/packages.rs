@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{InstallError, Resolver, Wheel};
+use super::{InstallError, Report, Resolver, Wheel};
 use crate::discovery::Version;
 
 /// The package whose extras are the parts.
@@ -101,9 +101,10 @@ pub(super) struct Plan {
 pub(super) async fn look_up(
     release: &Release,
     resolver: &dyn Resolver,
+    report: Report<'_>,
     cancel: &CancellationToken,
 ) -> Result<(Version, Wheel), InstallError> {
-    let found = resolver.resolve(&[release.requirement()], cancel).await?;
+    let found = resolver.resolve(&[release.requirement()], report, cancel).await?;
     let bad = |problem: String| InstallError::BadIndex { problem };
     let whole = found.into_iter().find(|wheel| same_name(&wheel.name, WHOLE));
     let whole = whole.ok_or_else(|| bad(format!("there is no {WHOLE} in it")))?;
@@ -118,10 +119,11 @@ pub(super) async fn plan(
     version: Version,
     whole: &Wheel,
     resolver: &dyn Resolver,
+    report: Report<'_>,
     cancel: &CancellationToken,
 ) -> Result<Plan, InstallError> {
     let requirements = parts(whole, version)?;
-    let wheels = resolver.resolve(&requirements, cancel).await?;
+    let wheels = resolver.resolve(&requirements, report, cancel).await?;
     for requirement in &requirements {
         let name = name_of(requirement);
         if !wheels.iter().any(|wheel| same_name(&wheel.name, name)) {

@@ -13,13 +13,17 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::error::at;
-use super::{Access, InstallError, Resolver, Wheel};
+use super::{Access, InstallError, Progress, Report, Resolver, Stage, Wheel};
 use crate::discovery::{self, Search};
 use crate::environment::{Environment, is_executable};
 use crate::process::{Finished, Program, ProgramError, Scratch};
 
-/// Without metadata files in the index pip downloads whole wheels to answer.
+/// pip before 25.3 downloads whole wheels to answer (pypa/pip#12603), and so does any where the index has no metadata files.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1800);
+/// How often it is measured what pip has fetched.
+const MEASURE_EVERY: Duration = Duration::from_millis(500);
+/// Less than this, in bytes, is no wheel worth telling of.
+const WORTH_TELLING: u64 = 1 << 20;
 /// Settings of a person that would make a dry run fail, or write somewhere.
 const UNWANTED: &[&str] =
     &["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REPORT", "PIP_REQUIREMENT", "PIP_EDITABLE", "PIP_LOG"];
@@ -64,6 +68,7 @@ impl Pip {
         &self,
         python: &Path,
         requirements: &[String],
+        report: Report<'_>,
         cancel: &CancellationToken,
     ) -> Result<Vec<Wheel>, InstallError> {
         // pip unpacks into its temporary folder what has no metadata file.
@@ -74,9 +79,14 @@ impl Pip {
         let program = self.program(python, &scratch);
         let program = program.args(["install", "--dry-run", "--quiet", "--no-deps", "--ignore-installed"]);
         let program = program.args(["--only-binary", ":all:", "--report"]).arg(&answer).args(requirements);
-        let finished = match program.run(cancel).await {
+        let item = requirements.join(" ");
+        let finished = tokio::select! {
+            finished = program.run(cancel) => finished,
+            never = tell_of_growth(&scratch, &item, report) => match never {},
+        };
+        let finished = match finished {
             Ok(finished) => finished,
-            Err(ProgramError::Cancelled { .. }) => return Err(InstallError::Cancelled),
+            Err(ProgramError::Cancelled { .. }) => return Err(InstallError::Cancelled { kept: 0 }),
             Err(error) => {
                 return Err(InstallError::Resolver { python: python.into(), said: error.to_string() });
             }
@@ -93,6 +103,7 @@ impl Resolver for Pip {
     fn resolve<'a>(
         &'a self,
         requirements: &'a [String],
+        report: Report<'a>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<Wheel>, InstallError>> {
         async move {
@@ -104,7 +115,7 @@ impl Resolver for Pip {
             // An environment made by uv has no pip: the next Python may have one.
             let mut first_error = InstallError::NoPython;
             for python in &self.interpreters {
-                match self.ask(python, requirements, cancel).await {
+                match self.ask(python, requirements, report, cancel).await {
                     Err(error @ (InstallError::NoPip { .. } | InstallError::OldPip { .. })) => {
                         if matches!(first_error, InstallError::NoPython) {
                             first_error = error;
@@ -135,6 +146,23 @@ impl Resolver for Pip {
     }
 }
 
+/// Reports what pip has fetched into its folder so far, for as long as it runs.
+async fn tell_of_growth(scratch: &Scratch, item: &str, report: Report<'_>) -> std::convert::Infallible {
+    loop {
+        tokio::time::sleep(MEASURE_EVERY).await;
+        let done = scratch.size();
+        if done >= WORTH_TELLING {
+            report(Progress { stage: Stage::Resolving, item: item.to_owned(), done, total: None });
+        }
+    }
+}
+
+/// Whether pip tried an index again and again, and it never answered.
+fn is_unreachable(said: &str) -> bool {
+    let tried = said.contains("Retrying (Retry(") || said.contains("Could not fetch URL");
+    tried && (said.contains("(from versions: none)") || said.contains("Max retries exceeded"))
+}
+
 /// What pip's refusal means.
 fn refusal(python: &Path, requirements: &[String], finished: &Finished) -> InstallError {
     let python = python.to_path_buf();
@@ -148,6 +176,9 @@ fn refusal(python: &Path, requirements: &[String], finished: &Finished) -> Insta
     let lines: Vec<_> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(4)..].join(" ");
     let last: String = last.chars().take(1000).collect();
+    if is_unreachable(&said) {
+        return InstallError::NoIndex { python, said: last };
+    }
     let missing = said
         .split("No matching distribution found for ")
         .nth(1)

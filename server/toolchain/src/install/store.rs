@@ -130,7 +130,7 @@ pub(super) fn remove(toolkits: &Path, version: Version) -> Result<Removed, Insta
         let installed: Vec<_> =
             list(toolkits).iter().map(|installed| installed.manifest.version.to_string()).collect();
         let installed = if installed.is_empty() { "nothing".into() } else { installed.join(", ") };
-        return Err(InstallError::NotInstalled { version, installed });
+        return Err(InstallError::NotInstalled { release: version.to_string(), installed });
     }
     let Some(manifest) = manifest_in(&folder) else { return Err(InstallError::Foreign { folder }) };
     put_aside(toolkits, &folder)?;

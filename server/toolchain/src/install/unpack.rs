@@ -84,7 +84,7 @@ fn unpack_blocking(
     for (name, archive) in names.iter().zip(&mut archives) {
         for index in 0..archive.len() {
             if cancel.is_cancelled() {
-                return Err(InstallError::Cancelled);
+                return Err(InstallError::Cancelled { kept: 0 });
             }
             done += unpack_one(name, archive, index, root)?;
             tell(Progress { stage: Stage::Unpacking, item: name.clone(), done, total: Some(total) });

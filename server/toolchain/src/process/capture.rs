@@ -1,13 +1,18 @@
 //! What a program printed, with a cap: its beginning and its end are kept, the middle is left out.
 //!
 //! A compiler's first error and a test's last line both matter. What is printed past the cap is still read, so that a
-//! program with a long log does not block on a full pipe; the time limit ends one that prints for ever, and a flood
-//! (see [`FLOOD_FACTOR`]) ends it sooner.
+//! program with a long log does not block on a full pipe; one that prints for ever is ended (see [`most`]).
 
 use std::collections::VecDeque;
 
-/// A program that prints this many times its cap is ended: reading on would only burn a core until its time limit.
-pub(super) const FLOOD_FACTOR: u64 = 256;
+/// How much a program may print, in bytes, of whose output `limit` bytes are kept: twice that, or what a long log takes
+/// where little of it is wanted. Beyond it is ended, since reading on would only burn a core until its time limit.
+pub(super) fn most(limit: usize) -> u64 {
+    (2 * limit as u64).max(LONG_LOG)
+}
+
+/// What a program may print at least, in bytes.
+const LONG_LOG: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Capture {
@@ -35,7 +40,7 @@ impl Capture {
     }
 
     pub(super) fn is_flood(&self) -> bool {
-        self.total > FLOOD_FACTOR * (self.limit.max(4096) as u64)
+        self.total > most(self.limit)
     }
 
     /// What was kept, with a line between beginning and end that says how much is missing, and whether any is.
@@ -74,10 +79,13 @@ mod tests {
     #[test]
     fn memory_stays_bounded_and_a_flood_is_noticed() {
         let mut capture = Capture::new(1 << 16);
-        for _ in 0..300 {
+        for _ in 0..16 {
             capture.push(&[b'x'; 1 << 16]);
         }
+        assert!(!capture.is_flood());
+        capture.push(b"x");
         assert!(capture.is_flood());
+        assert_eq!(most(16 << 20), 32 << 20);
         assert!(capture.head.capacity() + capture.tail.capacity() < 1 << 19);
     }
 }

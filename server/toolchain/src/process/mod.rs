@@ -120,7 +120,7 @@ impl Program {
     }
 
     /// How much is kept of standard output, and of standard error, in bytes: half from the beginning, half from the end.
-    /// The rest is read and thrown away; a program that prints 256 times as much is ended.
+    /// The rest is read and thrown away; a program that prints twice as much, and over 1 MiB, is ended.
     pub fn output_limit(mut self, bytes: usize) -> Self {
         self.output_limit = bytes;
         self

@@ -14,7 +14,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::capture::{Capture, FLOOD_FACTOR};
+use super::capture::{self, Capture};
 use super::error::{failed_start, not_a_program};
 use super::guard::Order;
 #[cfg(target_os = "linux")]
@@ -120,7 +120,7 @@ fn finish(end: End, path: PathBuf, program: &Program, done: Finish) -> Result<Fi
                 End::TimedOut => ProgramError::TimedOut { program: path, limit: program.time_limit, output },
                 End::Cancelled => ProgramError::Cancelled { program: path },
                 End::Flooded => {
-                    let limit = FLOOD_FACTOR * program.output_limit.max(4096) as u64;
+                    let limit = capture::most(program.output_limit);
                     ProgramError::Flooded { program: path, limit, output }
                 }
                 End::ScratchFull => {

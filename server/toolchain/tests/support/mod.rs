@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use sha2::{Digest, Sha256};
-use stitch_toolchain::install::{Access, InstallError, Resolver, Wheel};
+use stitch_toolchain::install::{Access, InstallError, Report, Resolver, Wheel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -274,6 +274,7 @@ impl Resolver for Index {
     fn resolve<'a>(
         &'a self,
         requirements: &'a [String],
+        _report: Report<'a>,
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<Wheel>, InstallError>> {
         async move {

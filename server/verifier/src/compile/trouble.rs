@@ -90,7 +90,8 @@ impl From<ProgramError> for Trouble {
         match error {
             ProgramError::Cancelled { .. } => Self::Cancelled,
             ProgramError::TimedOut { limit, .. } => Self::TimedOut { seconds: limit.as_secs() },
-            other => Self::Compiler { reason: other.to_string() },
+            // More may follow it in the same sentence.
+            other => Self::Compiler { reason: other.to_string().trim_end_matches('.').to_owned() },
         }
     }
 }
@@ -162,4 +163,15 @@ pub(super) fn of_silence(text: &str) -> Trouble {
         return Trouble::Failed { reason: "it said nothing; run the command by hand to see".to_owned() };
     }
     Trouble::Failed { reason: said }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_ends_without_a_full_stop() {
+        let trouble = Trouble::from(ProgramError::NotFound { program: "nvcc".into() }).to_string();
+        assert!(trouble.contains("nvcc was not found") && !trouble.ends_with('.'), "{trouble}");
+    }
 }

@@ -116,6 +116,10 @@ fn preprocessor() {
     check("__global__ void k(int a)\n#ifdef A\n;\n#else\n{ }\n#endif", &["unsure k"]);
     check("#ifdef A\nint x;\n#elif B\n__global__ void k()\n#else\n#endif\n{ }", &["def k"]);
     check("#error don't\n__global__ void k() { }", &["def k"]);
+    let k = "__global__ void k() { }";
+    check(&format!("#if 0\n{k}\n#if A\n{k}\n#endif\n#endif"), &[]);
+    check(&format!("#if false\n#else\n{k}\n#endif"), &["def k"]);
+    check(&format!("#if 1\n{k}\n#elif A\n{k}\n#else\n{k}\n#endif"), &["def k"]);
 }
 
 #[test]

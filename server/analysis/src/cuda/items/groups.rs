@@ -66,9 +66,8 @@ impl Cutter<'_> {
             cuts,
             decided: false,
             read: true,
-            dead: false,
         };
-        frame.turn(condition, self.pending.is_some());
+        frame.turn(condition);
         let read = frame.read;
         self.state.frames.push(frame);
         if let Some(pending) = &mut self.pending {
@@ -87,9 +86,11 @@ impl Cutter<'_> {
             self.blank(span(token));
             return None;
         }
+        // A cut that begins again at this directive turns to its branch once more.
+        let before = self.pending.is_none().then(|| self.state.clone());
         self.end_branch(token);
         let frame = self.state.frames.last_mut()?;
-        frame.turn(condition, self.pending.is_some());
+        frame.turn(condition);
         let (read, cuts) = (frame.read, frame.cuts);
         if !frame.cuts {
             let scopes = frame.scopes.clone();
@@ -98,6 +99,9 @@ impl Cutter<'_> {
         self.note_directive(token, cuts);
         if self.pending.is_none() {
             self.mark(span(token), ItemKind::Mark);
+            if let (Some(mark), Some(before)) = (self.items.last_mut(), before) {
+                mark.state = before;
+            }
         }
         if read { None } else { self.skip_branch(token) }
     }
@@ -136,11 +140,7 @@ impl Cutter<'_> {
             }
             _ => false,
         };
-        if frame.dead && frame.start.inside.is_none() && !frame.cuts {
-            if !whole {
-                self.forget_branch();
-            }
-        } else if whole || frame.cuts {
+        if whole || frame.cuts {
             let scopes = self.state.scopes.clone();
             if let Some(frame) = self.state.frames.last_mut() {
                 frame.kept.get_or_insert(scopes);
