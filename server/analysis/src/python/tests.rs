@@ -210,8 +210,8 @@ fn texts_are_followed_through_names_and_operations() {
         ("S = read()\nload_inline('m', '', 'a\\n' + S)", "a\n"),
         ("load_inline('m', '', '#define N ' + str(n) + '\\n' + 'b')", "#define N stitch_unknown\nb"),
         (
-            "from string import Template\nload_inline('m', '', Template('a').substitute(x=1))\nload_inline('n', '', 'b')",
-            "b",
+            "from string import Template\nT = Template('$t x[${n}]; // $other')\nload_inline('m', '', T.substitute(t='int', n=4))",
+            "int x[4]; // stitch_unknown",
         ),
         ("a = b\nb = a\nload_inline('m', a, 'x')", "x"),
     ] {

@@ -136,6 +136,9 @@ impl<'a> Texts<'a> {
             }
             ValueKind::List(_) | ValueKind::Unknown => Vec::new(),
         }
+            ValueKind::Substitute { inner, arguments } => {
+                each(inner, &|text| format::dollars(text, &|name| self.argument(arguments, name, site)))
+            }
     }
 
     fn in_file(&self, span: Span, site: Site) -> Span {
@@ -273,3 +276,4 @@ fn mentions(value: &Value, name: &str) -> bool {
         _ => false,
     }
 }
+        | ValueKind::Substitute { inner, .. }
