@@ -10,6 +10,7 @@ pub mod compiler_text;
 pub mod demangle;
 pub mod device;
 pub mod includes;
+pub mod line_directives;
 pub mod locate;
 pub mod occupancy;
 pub mod paths;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::cached::Outcome;
 use super::foreign::Foreign;
-use super::{CompileReport, FileReport, Trouble, findings, kernels, trouble};
-use crate::compiler_text::{self, Level, SourcePlace};
+use super::{CompileReport, FileReport, Trouble, findings, kernels, missing, trouble};
+use crate::compiler_text::{self, Level, Message, SourcePlace};
+use crate::line_directives::LineDirectives;
 use crate::{paths, ptxas};
 
 /// What must be known of a compile to read what it said.
@@ -37,6 +38,7 @@ impl Workings {
     pub(super) fn report(&self, outcome: &Outcome) -> Result<CompileReport, Trouble> {
         let messages = compiler_text::parse(outcome.text.as_bytes());
         let mut files = Files::new(self);
+        files.lead_back(&mut messages, &outcome.dependencies);
         let mut notes = Vec::new();
         let (messages, excused) = match &self.foreign {
             Some(foreign) => foreign.sort(messages),
@@ -96,6 +98,9 @@ pub(super) struct Files<'a> {
 }
 
 /// The file that was asked about.
+/// Files that are searched for `#line`.
+const MOST_WITH_DIRECTIVES: usize = 256;
+
 pub(super) const ASKED: usize = 0;
 
 impl<'a> Files<'a> {
@@ -117,6 +122,41 @@ impl<'a> Files<'a> {
         let found = self.look_up(name);
         self.by_name.insert(name.to_owned(), found);
         found
+    /// Leads what is said of files that `#line` makes up back to the texts that say so.
+    fn lead_back(&mut self, messages: &mut [Message], dependencies: &[String]) {
+        if messages.is_empty() {
+            return;
+        }
+        let unit = self.workings.unit.display().to_string();
+        let mut directives: Vec<(usize, LineDirectives)> = Vec::new();
+        let names = std::iter::once(&unit).chain(dependencies).take(MOST_WITH_DIRECTIVES);
+        for index in names.filter_map(|name| self.by_name(name)).collect::<Vec<_>>() {
+            let file = &self.reports[index];
+            if directives.iter().all(|(known, _)| *known != index)
+                && let Some(found) = LineDirectives::of(&file.path, &file.text)
+            {
+                directives.push((index, found));
+            }
+        }
+        if directives.is_empty() {
+            return;
+        }
+        for message in messages {
+            let notes = message.notes.iter_mut().filter_map(|note| note.place.as_mut());
+            for place in message.place.as_mut().into_iter().chain(notes) {
+                let named = self.by_name(&place.file);
+                let own = directives.iter().filter(|(index, _)| named.is_none_or(|named| named == *index));
+                let found = own.clone().find_map(|(index, found)| {
+                    let line = found.line(&self.reports[*index].text, place, &self.workings.directory)?;
+                    Some((found.path().display().to_string(), line))
+                });
+                if let Some((file, line)) = found {
+                    (place.file, place.line) = (file, line);
+                }
+            }
+        }
+    }
+
     }
 
     fn look_up(&mut self, name: &str) -> Option<usize> {
