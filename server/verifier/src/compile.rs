@@ -14,6 +14,7 @@ mod foreign;
 mod headers;
 mod kernels;
 mod matching;
+mod lookups;
 mod missing;
 mod plan;
 mod python;

@@ -186,10 +186,44 @@ impl Plan {
                 .into_iter()
                 .map(|folder| crate::paths::resolve(&folder, &self.directory)),
         );
+    /// Folders in which headers are looked for, in no order: those of the flags and of the environment, then the toolkit's and the
+    /// system's.
+    pub(super) fn include_folders(&self) -> Vec<PathBuf> {
+        let resolve = |folder: &str| crate::paths::resolve(folder, &self.directory);
+        let mut folders: Vec<PathBuf> =
+            command::include_folders(&self.arguments).iter().map(|folder| resolve(folder)).collect();
+        for variable in ["CPATH", "CPLUS_INCLUDE_PATH", "INCLUDE"] {
+            let value = std::env::var_os(variable).unwrap_or_default();
+            folders.extend(std::env::split_paths(&value).filter(|folder| folder.is_absolute()));
+        }
+        folders.push(self.root.join("include"));
+        folders.extend(["/usr/local/include", "/usr/include"].map(PathBuf::from));
+        folders
+    }
+
         folders.extend(
             ["/usr/include", "/usr/lib", "/usr/local/include", "/usr/local/cuda", "/opt/cuda"]
                 .map(PathBuf::from),
         );
         folders
+    }
+}
+
+#[cfg(test)]
+impl Plan {
+    /// A plan for `k.cu` in a folder, without flags.
+    pub(super) fn in_folder(folder: &Path) -> Self {
+        Self {
+            nvcc: PathBuf::from("nvcc"),
+            root: folder.join("toolkit"),
+            tool: "ptxas 13.5".to_owned(),
+            directory: folder.to_owned(),
+            arguments: Vec::new(),
+            unit: folder.join("k.cu"),
+            architecture: None,
+            several: false,
+            from_database: false,
+            notes: Vec::new(),
+        }
     }
 }
