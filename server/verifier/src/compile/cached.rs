@@ -123,7 +123,7 @@ fn program(request: &CompileRequest, plan: &Plan, scratch: &Scratch, arguments: 
         .env("LANGUAGE", "C")
         .env_remove("CLICOLOR_FORCE")
         .env_remove("GCC_COLORS")
-        .current_dir(&plan.directory)
+        .current_dir(directory)
         .time_limit(request.time_limit)
         .output_limit(OUTPUT_LIMIT)
         .scratch(scratch)
@@ -160,6 +160,8 @@ fn fingerprint(path: &Path) -> Option<u64> {
 }
 
 fn key(plan: &Plan, arguments: &[String], place: &str, embedded: &str) -> Option<Key> {
+    // Only a database says where to run. Anywhere else, what a compiler leaves behind would lie among the user's sources.
+    let directory = if plan.from_database { plan.directory.as_path() } else { scratch.path() };
     let nvcc = fingerprint_of_program(&plan.nvcc)?;
     let source = std::fs::read(&plan.unit).ok()?;
     let arguments = arguments.join("\0").replace(place, PLACE);

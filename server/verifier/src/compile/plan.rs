@@ -61,7 +61,7 @@ pub(super) fn plan(request: &CompileRequest, path: &Path) -> Result<Option<Plan>
         unit: unit.clone(),
         note: None,
     });
-    flags.arguments.extend(request.flags.iter().cloned());
+    flags.arguments.extend(configured_flags(request));
     flags.architectures.extend(command::architectures(&request.flags));
     Ok(Some(Plan { from_database, ..with_flags(request, unit, flags, notes) }))
 }
@@ -82,6 +82,14 @@ pub(super) fn plan_alone(
         note: None,
     };
     with_flags(request, unit, flags, Vec::new())
+}
+
+/// The flags that a person configured; their relative paths start at the workspace.
+pub(super) fn configured_flags(request: &CompileRequest) -> Vec<String> {
+    match &request.workspace {
+        Some(base) => command::based(&request.flags, base),
+        None => request.flags.clone(),
+    }
 }
 
 fn database(request: &CompileRequest, path: &Path) -> Result<Option<CompileCommands>, Trouble> {
