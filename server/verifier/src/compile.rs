@@ -9,6 +9,7 @@
 mod alone;
 mod cached;
 mod command;
+mod configurations;
 mod findings;
 mod foreign;
 mod headers;
@@ -16,6 +17,7 @@ mod kernels;
 mod matching;
 mod lookups;
 mod missing;
+mod pasted;
 mod plan;
 mod python;
 mod request;
@@ -32,6 +34,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::occupancy::Occupancy;
 pub use request::CompileRequest;
+pub use configurations::Configuration;
+pub use python::is_compiled;
 pub use trouble::Trouble;
 
 /// What the compile said of one file.
@@ -83,6 +87,9 @@ pub struct KernelResources {
     /// What fits on a multiprocessor. `None` for an architecture that is not in the table.
     pub occupancy: Option<Occupancy>,
 }
+    /// All ways in which the file launches it, in the order of the launches. What stands above is the first of those with the
+    /// lowest occupancy.
+    pub configurations: Vec<Configuration>,
 
 /// What a compile found.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use stitch_analysis::{Encoding, Text};
 use stitch_findings::{Code, Finding, Place, Severity, Span};
-use stitch_verifier::compile::KernelResources;
+use stitch_verifier::compile::{Configuration, KernelResources, Lack, NotCompiled};
 use stitch_verifier::occupancy::{Limiter, Occupancy};
 
 /// Everything one `check` says.
@@ -149,6 +149,23 @@ pub struct OccupancyReport {
 /// Findings by severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
+    /// All ways in which the file launches it. The block size and the occupancy above are those of the first with the lowest
+    /// occupancy.
+    pub configurations: Vec<ConfigurationReport>,
+}
+
+/// One way in which a kernel is launched.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigurationReport {
+    /// Threads a block.
+    pub block_size: u32,
+    /// Where that comes from.
+    pub block_size_from: String,
+    /// Dynamic shared memory a block, where a launch tells it.
+    pub dynamic_shared_bytes: Option<u64>,
+    /// What fits on a multiprocessor then.
+    pub occupancy: Option<OccupancyReport>,
     /// Errors.
     pub errors: usize,
     /// Warnings.
@@ -243,10 +260,28 @@ impl Report {
         let mut summary = Summary::default();
         for finding in files.iter().flat_map(|file| &file.findings) {
             *match finding.severity {
+            configurations: kernel.configurations.into_iter().map(ConfigurationReport::from).collect(),
                 Severity::Error => &mut summary.errors,
                 Severity::Warning => &mut summary.warnings,
                 Severity::Information => &mut summary.information,
                 Severity::Hint => &mut summary.hints,
+impl From<Configuration> for ConfigurationReport {
+    fn from(one: Configuration) -> Self {
+        Self {
+            block_size: one.block,
+            block_size_from: one.from,
+            dynamic_shared_bytes: one.dynamic_shared,
+            occupancy: one.occupancy.map(OccupancyReport::from),
+        }
+    }
+}
+
+impl From<NotCompiled> for NotCompiledReport {
+    fn from(not: NotCompiled) -> Self {
+        Self { reason: not.reason, lack: not.lack }
+    }
+}
+
             } += 1;
         }
         Self { schema: "stitchcuda.check/1", files, summary, notes }

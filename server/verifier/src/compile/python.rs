@@ -125,12 +125,16 @@ fn to_file(
                 Some((file, span))
             }
         });
-        if let Some(line) =
-            kernel.block_from.strip_prefix("launch at line ").and_then(|line| line.parse::<usize>().ok())
-        {
-            kernel.block_from = format!("launch at line {}", line_in_file(line, text, unit));
+        let lines = |from: &str| launch_lines(from, &|line| line_in_file(line, text, unit));
+        kernel.block_from = lines(&kernel.block_from);
+        for one in &mut kernel.configurations {
+            one.from = lines(&one.from);
         }
     }
+                measurement.note = measurement
+                    .note
+                    .as_ref()
+                    .map(|note| launch_lines(note, &|line| line_in_file(line, text, unit)));
     report
 }
 
@@ -153,6 +157,23 @@ fn finding_to_file(mut finding: Finding, unit: &Unit) -> Option<Finding> {
             .and_then(|span| unit.span_to_file(span))
         {
             Some(mapped) => {
+/// A text with the number behind each `launch at line ` changed.
+fn launch_lines(text: &str, change: &dyn Fn(usize) -> usize) -> String {
+    const BEFORE: &str = "launch at line ";
+    let mut parts = text.split(BEFORE);
+    let mut changed = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        changed.push_str(BEFORE);
+        match part[..digits].parse() {
+            Ok(line) => changed.push_str(&change(line).to_string()),
+            Err(_) => changed.push_str(&part[..digits]),
+        }
+        changed.push_str(&part[digits..]);
+    }
+    changed
+}
+
                 *span = mapped;
                 true
             }
