@@ -31,12 +31,12 @@ fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
-/// Whether `file`, as printed, is `path`. Paths of Windows, known by their drive, are compared without regard to letter case
+/// Whether `file`, as printed, is `path`, also one that is no UTF-8 and is printed as text. Paths of Windows, known by their drive, are compared without regard to letter case
 /// and to which way slashes lean.
 pub fn is_same(file: &str, path: &Path) -> bool {
     let other = path.to_string_lossy();
     if !(has_drive(file) && has_drive(&other)) {
-        return Path::new(file) == path;
+        return Path::new(file) == path || file == other;
     }
     let fold = |text: &str| text.replace('\\', "/").to_lowercase();
     fold(file) == fold(&other)

@@ -186,14 +186,6 @@ impl Plan {
             .any(|flag| flag.starts_with("-rdc") || flag.starts_with("--relocatable-device-code"))
     }
 
-    /// Folders whose headers are not the user's.
-    pub(super) fn system_folders(&self) -> Vec<PathBuf> {
-        let mut folders = vec![crate::paths::canonical(&self.root)];
-        folders.extend(
-            command::system_folders(&self.arguments)
-                .into_iter()
-                .map(|folder| crate::paths::resolve(&folder, &self.directory)),
-        );
     /// Folders in which headers are looked for, in no order: those of the flags and of the environment, then the toolkit's and the
     /// system's.
     pub(super) fn include_folders(&self) -> Vec<PathBuf> {
@@ -209,6 +201,14 @@ impl Plan {
         folders
     }
 
+    /// Folders whose headers are not the user's.
+    pub(super) fn system_folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![crate::paths::canonical(&self.root)];
+        folders.extend(
+            command::system_folders(&self.arguments)
+                .into_iter()
+                .map(|folder| crate::paths::resolve(&folder, &self.directory)),
+        );
         folders.extend(
             ["/usr/include", "/usr/lib", "/usr/local/include", "/usr/local/cuda", "/opt/cuda"]
                 .map(PathBuf::from),
