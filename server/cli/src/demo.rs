@@ -29,5 +29,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         .context("the demo needs a temporary folder; set TMPDIR to one that can be written")?;
     let path = folder.path().join("tour.cu");
     std::fs::write(&path, TOUR).with_context(|| format!("{} could not be written", path.display()))?;
-    check::run(&check::Arguments::for_demo(path, arguments.format), out)
+    let status = check::run(&check::Arguments::for_demo(path, arguments.format), out)?;
+    // Without a compiler the demo shows less, and says so; nothing that was asked for is missing.
+    Ok(if status == Status::Missing { Status::Good } else { status })
 }

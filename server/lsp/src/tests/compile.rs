@@ -22,6 +22,7 @@ if grep -q '//SAY ' "$file"; then
   sed -n 's|.*//SAY ||p' "$file" | sed "s|@|$file|" >&2
   exit 2
 fi
+while [ $# -gt 0 ]; do case "$1" in -o) echo code > "$2";; esac; shift; done
 exit 0
 "#;
 
@@ -144,7 +145,6 @@ async fn errors_come_on_open_go_stale_with_an_edit_and_go_on_save() {
     server.finish_ignoring(LATE).await;
 }
 
-#[tokio::test]
 /// Says of one kernel what it needs.
 const MEASURES: &str = r#"#!/bin/sh
 case "$*" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac
@@ -220,6 +220,7 @@ async fn a_folder_within_a_repository_is_compiled_as_the_repository_is() {
     server.finish_ignoring(LATE).await;
 }
 
+#[tokio::test]
 async fn an_error_in_a_header_is_shown_there_and_goes_with_its_cause() {
     let project = Project::new(NVCC);
     let header = project.path("h.cuh");

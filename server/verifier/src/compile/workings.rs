@@ -36,10 +36,17 @@ pub(super) struct Workings {
 impl Workings {
     /// Reads everything.
     pub(super) fn report(&self, outcome: &Outcome) -> Result<CompileReport, Trouble> {
-        let messages = compiler_text::parse(outcome.text.as_bytes());
+        let mut messages = compiler_text::parse(outcome.text.as_bytes());
         let mut files = Files::new(self);
         files.lead_back(&mut messages, &outcome.dependencies);
         let mut notes = Vec::new();
+        let lacks = |message: &Message| match &self.foreign {
+            Some(_) => missing::lack_of_text(message),
+            None => missing::lack(message),
+        };
+        let not_compiled: Vec<_> =
+            messages.iter().find_map(lacks).filter(|_| !outcome.success).into_iter().collect();
+        messages.retain(|message| not_compiled.is_empty() || lacks(message).is_none());
         let (messages, excused) = match &self.foreign {
             Some(foreign) => foreign.sort(messages),
             None => (messages, 0),
@@ -67,7 +74,7 @@ impl Workings {
                 notes.push(message.text.clone());
             }
         }
-        if !outcome.success && errors == 0 && excused == 0 {
+        if !outcome.success && errors == 0 && excused == 0 && not_compiled.is_empty() {
             return Err(failure.unwrap_or_else(|| trouble::of_silence(&notes_or_text(&notes, &outcome.text))));
         }
         notes.extend(failure.map(|trouble| trouble.to_string()));
@@ -81,6 +88,7 @@ impl Workings {
             command: outcome.command.clone(),
             from_cache: outcome.from_cache,
             notes,
+            not_compiled,
             ..CompileReport::default()
         })
     }
@@ -90,6 +98,9 @@ fn notes_or_text(notes: &[String], text: &str) -> String {
     if notes.is_empty() { text.to_owned() } else { notes.join("\n") }
 }
 
+/// Files that are searched for `#line`.
+const MOST_WITH_DIRECTIVES: usize = 256;
+
 /// The files that a compile speaks of, by an index.
 pub(super) struct Files<'a> {
     workings: &'a Workings,
@@ -98,9 +109,6 @@ pub(super) struct Files<'a> {
 }
 
 /// The file that was asked about.
-/// Files that are searched for `#line`.
-const MOST_WITH_DIRECTIVES: usize = 256;
-
 pub(super) const ASKED: usize = 0;
 
 impl<'a> Files<'a> {
@@ -114,14 +122,6 @@ impl<'a> Files<'a> {
         Self { workings, reports: vec![asked], by_name: HashMap::new() }
     }
 
-    /// The file that the compiler calls `name`, if it is the user's and can be read.
-    pub(super) fn by_name(&mut self, name: &str) -> Option<usize> {
-        if let Some(known) = self.by_name.get(name) {
-            return *known;
-        }
-        let found = self.look_up(name);
-        self.by_name.insert(name.to_owned(), found);
-        found
     /// Leads what is said of files that `#line` makes up back to the texts that say so.
     fn lead_back(&mut self, messages: &mut [Message], dependencies: &[String]) {
         if messages.is_empty() {
@@ -157,6 +157,14 @@ impl<'a> Files<'a> {
         }
     }
 
+    /// The file that the compiler calls `name`, if it is the user's and can be read.
+    pub(super) fn by_name(&mut self, name: &str) -> Option<usize> {
+        if let Some(known) = self.by_name.get(name) {
+            return *known;
+        }
+        let found = self.look_up(name);
+        self.by_name.insert(name.to_owned(), found);
+        found
     }
 
     fn look_up(&mut self, name: &str) -> Option<usize> {
