@@ -145,19 +145,22 @@ fn input_that_is_missing_and_settings_that_are_wrong_are_in_every_report() {
 }
 
 #[test]
-fn names_that_are_no_utf8_break_no_report() {
+fn odd_names_break_no_report() {
     let folder = Folder::with(&[("names/k.cu", CLEAN)]).unwrap();
-    let odd = folder.path().unwrap().join("names").join(OsStr::from_bytes(b"a\xff.cu"));
-    std::fs::write(&odd, CLEAN.replace("a[0]", "b[0]")).unwrap();
-    for (arguments, status) in [
+    let bad = CLEAN.replace("a[0]", "b[0]");
+    for name in [&b"a\xff.cu"[..], b"new\nline.cu", b"UP.CU", b"-x.cu", b"two words.cu"] {
+        let path = folder.path().unwrap().join("names").join(OsStr::from_bytes(name));
+        std::fs::write(path, &bad).unwrap();
+    }
+    for (arguments, errors) in [
         (&["check", "--no-compile", "--format", "json", "names"][..], 0),
-        (&["check", "--format", "json", "names"], 1),
+        (&["check", "--format", "json", "names"], 5),
     ] {
         let finished = folder.run(arguments).unwrap();
         let report = finished.json().unwrap();
         let files = report["files"].as_array().unwrap();
-        assert_eq!((finished.status, files.len()), (Some(status), 2), "{report}");
-        assert_eq!(findings(&report, false).len(), usize::try_from(status).unwrap(), "{report}");
+        assert_eq!((finished.status, files.len()), (Some(i32::from(errors > 0)), 6), "{report}");
+        assert_eq!(findings(&report, false).len(), errors, "{report}");
         assert!(files.iter().any(|file| file["path"] == "names/a\u{fffd}.cu"), "{report}");
     }
     let finished = folder.run(&["check", "--no-compile", "--format", "sarif", "names"]).unwrap();

@@ -72,7 +72,7 @@ pub(super) async fn run_in(
     embedded: &str,
     cancel: &CancellationToken,
 ) -> Result<Outcome, Trouble> {
-    let own_name = plan.unit.to_string_lossy().into_owned();
+    let own_name = crate::paths::printable(&plan.unit);
     let renamed = with_plain_name(plan, scratch)?;
     let plan = renamed.as_ref().unwrap_or(plan);
     let arguments = command::arguments(plan, scratch.path());
@@ -81,7 +81,10 @@ pub(super) async fn run_in(
     let line = program.command_line();
     let key = match &request.cache {
         Some(_) => {
-            let (plan, place, embedded) = (plan.clone(), place.clone(), embedded.to_owned());
+            // What it said names the source.
+            let embedded =
+                if renamed.is_some() { format!("{embedded}{own_name}") } else { embedded.to_owned() };
+            let (plan, place) = (plan.clone(), place.clone());
             let arguments = arguments.clone();
             blocking(move || key(&plan, &arguments, &place, &embedded)).await?
         }
@@ -123,9 +126,10 @@ pub(super) async fn run_in(
     Ok(outcome)
 }
 
-/// A plan that reaches a source by another name, where its own is no text and can't be said to nvcc. `None` where it can.
+/// A plan that reaches a source by another name, where its own is no text of one line and can't be said to nvcc, or by it. `None`
+/// where it can.
 fn with_plain_name(plan: &Plan, scratch: &Scratch) -> Result<Option<Plan>, Trouble> {
-    if plan.unit.to_str().is_some() {
+    if plan.unit.to_str().is_some_and(|name| !name.contains(char::is_control)) {
         return Ok(None);
     }
     let refuse = |reason: String| Trouble::Unreadable { path: plan.unit.clone(), reason };
