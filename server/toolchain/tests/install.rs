@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use stitch_toolchain::discovery::{self, Origin, Search, Version};
 use stitch_toolchain::environment::Environment;
 use stitch_toolchain::install::{
-    InstallError, Installed, Installer, Kind, Part, Patience, Pip, Progress, Release, Resolver, Stage,
+    InstallError, Installed, Installer, Kind, Patience, Pip, Progress, Release, Resolver, Stage,
 };
 use support::{Index, Manners, Server, archive, archive_with_link, noise, parts_of, sha256};
 use tokio_util::sync::CancellationToken;
@@ -111,51 +111,6 @@ async fn a_toolkit_is_installed_whole_and_found() {
         tokio::task::spawn_blocking(move || discovery::find(&search)).await.unwrap().chosen.unwrap();
     assert_eq!((toolkit.origin, toolkit.version), (Origin::Private, version("13.5")));
     assert_eq!(toolkit.root, cache.join("toolkits/13.5"));
-}
-
-#[tokio::test]
-async fn libraries_are_added_with_their_headers_and_without_their_bulk() {
-    let place = Place::new().await;
-    let large = noise(5 << 20);
-    let library = archive(&[
-        ("nvidia/cu13/include/cublas_v2.h", b"// blas", 0o644),
-        ("nvidia/cu13/lib/libcublas.so.13", large.as_slice(), 0o644),
-        ("nvidia/cu13/lib/libnvblas.so.13", b"small", 0o644),
-        ("nvidia_cublas.dist-info/licenses/License.txt", b"terms", 0o644),
-    ]);
-    let with_cublas = || {
-        let mut parts = parts_of("13.5");
-        parts.push(("cublas", "nvidia-cublas".to_owned(), library.clone()));
-        parts
-    };
-    let asked = || vec!["cublas".parse::<Part>().unwrap()];
-    let install = |place: &Place, parts: Vec<Part>| {
-        let installer = place.installer().with(parts);
-        async move { installer.install(&"13.5".parse().unwrap(), &|_| {}, &CancellationToken::new()).await }
-    };
-    let before = install(&place, Vec::new()).await.unwrap();
-    let error = install(&place, asked()).await.unwrap_err();
-    assert!(error.to_string().contains("no part `cublas`"), "{error}");
-
-    place.index.publish(&place.server, "13.5", with_cublas());
-    let added = install(&place, asked()).await.unwrap();
-    assert_eq!(added.folder, before.folder);
-    let has = |name: &str| added.folder.join(name).exists();
-    assert!(has("include/cublas_v2.h") && has("lib/libnvblas.so") && !has("lib/libcublas.so.13"));
-    assert!(has("bin/nvcc") && has("lib64/libcudart.so") && has("nvvm/bin/cicc"));
-    assert_eq!(added.manifest.wheels.len(), before.manifest.wheels.len() + 1);
-    assert!(added.manifest.bytes < before.manifest.bytes + 1000);
-    // Nothing is fetched for what is there.
-    place.index.publish(&place.server, "13.5", parts_of("13.5"));
-    assert_eq!(install(&place, asked()).await.unwrap(), added);
-
-    let other = Place::new().await;
-    other.index.publish(&other.server, "13.5", with_cublas());
-    let at_once = install(&other, asked()).await.unwrap();
-    assert_eq!(at_once.manifest.bytes, added.manifest.bytes);
-    assert!(at_once.folder.join("include/cublas_v2.h").exists());
-    assert!(!at_once.folder.join("lib/libcublas.so.13").exists());
-    assert_eq!("blas".parse::<Part>().unwrap_err().kind(), Kind::Usage);
 }
 
 #[tokio::test]
