@@ -194,7 +194,7 @@ fn options_files_of_a_compile_database_are_read() {
     let strided = "__global__ void k(float* p) { p[threadIdx.x * 32] = 1.0f; }\n";
     folder.write("src/k.cu", strided).unwrap();
     let (_, report) = folder.check(&["src/k.cu"]).unwrap();
-    assert!(report["notes"].to_string().contains(options), "{report}");
+    assert!(report["files"][0]["notCompiled"].to_string().contains(options), "{report}");
     assert_eq!(findings(&report, true), ["k.cu:1:31 information static/uncoalesced-access"]);
 }
 
@@ -221,11 +221,11 @@ fn flags_and_architectures_that_nvcc_refuses_are_wrong_usage_and_no_finding() {
     assert!(finished.err.contains("like `sm_90`"), "{}", finished.err);
     let (finished, report) = folder.check(&["--arch", "sm_10", "k.cu"]).unwrap();
     assert_eq!((finished.status, findings(&report, false).len()), (Some(2), 0), "{report}");
-    assert!(report["notes"].to_string().contains("architecture"), "{report}");
+    assert!(report["files"][0]["notCompiled"].to_string().contains("architecture"), "{report}");
     let mut command = folder.command(&["check", "k.cu"]).unwrap();
     let finished = finish(command.env("STITCHCUDA_NVCC_EXTRA_FLAGS", r#"["--no-such-flag"]"#)).unwrap();
     assert_eq!(finished.status, Some(2), "{}", finished.err);
-    assert!(finished.err.contains("no-such-flag"), "{}", finished.err);
+    assert!(finished.out.contains("no-such-flag"), "{}", finished.out);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use stitch_verifier::compile::Lack;
+
 use crate::interrupt;
 
 /// How a subcommand ended.
@@ -21,15 +23,46 @@ pub enum Status {
     ReaderGone,
 }
 
+impl Status {
+    /// What a command ends with of which one part ended so and another so: the worse. Whoever asked for what can't be done, or
+    /// got no answer, is not told that the answer is merely bad.
+    pub fn worse(self, other: Self) -> Self {
+        let rank = |status: Self| match status {
+            Self::Good => 0,
+            Self::Bad => 1,
+            Self::Missing => 2,
+            Self::Usage => 3,
+            Self::Interrupted => 4,
+            Self::ReaderGone => 5,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
+
+    /// The number that the system gets.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Bad => 1,
+            Self::Usage => 2,
+            Self::Missing => 3,
+            Self::Interrupted => interrupt::exit_status(),
+            Self::ReaderGone => 141,
+        }
+    }
+}
+
+impl From<Lack> for Status {
+    fn from(lack: Lack) -> Self {
+        match lack {
+            Lack::Nothing => Self::Good,
+            Lack::Tool => Self::Missing,
+            Lack::Input => Self::Usage,
+        }
+    }
+}
+
 impl From<Status> for ExitCode {
     fn from(status: Status) -> Self {
-        Self::from(match status {
-            Status::Good => 0,
-            Status::Bad => 1,
-            Status::Usage => 2,
-            Status::Missing => 3,
-            Status::Interrupted => interrupt::exit_status(),
-            Status::ReaderGone => 141,
-        })
+        Self::from(status.number())
     }
 }

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use stitch_session::jobs::{JobError, JobKind, Request};
 use stitch_toolchain::discovery::{self, Discovery};
-use stitch_toolchain::install::{InstallError, Installed, Installer, Kind, Progress, Release, Stage};
+use stitch_toolchain::install::{InstallError, Installed, Installer, Kind, Part, Progress, Release, Stage};
 
 use crate::format::{Format, print_json};
 use crate::interrupt;
@@ -34,6 +34,10 @@ enum Command {
         /// The CUDA release: 13.5, or 13 for its newest, or latest
         #[arg(default_value = "latest")]
         release: String,
+        /// Libraries whose headers programs include, such as cublas,cufft; they are added to a toolkit that is there. Of their wheels
+        /// only what a compile needs is kept
+        #[arg(long, value_name = "LIBRARIES", value_delimiter = ',')]
+        with: Vec<String>,
     },
     /// Remove a private toolkit
     Remove {
@@ -52,7 +56,13 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let installer = Installer::new(&search);
     match &arguments.command {
         None => show(&discovery::find(&search), &installer.list(), arguments.format, out),
-        Some(Command::Install { release }) => install(installer, release, arguments.format, out),
+        Some(Command::Install { release, with }) => {
+            let parts: Result<Vec<Part>, _> = with.iter().map(|name| name.parse()).collect();
+            match parts {
+                Ok(parts) => install(installer.with(parts), release, arguments.format, out),
+                Err(error) => Ok(failed(&error)),
+            }
+        }
         Some(Command::Remove { release }) => remove(&installer, release, arguments.format, out),
     }
 }

@@ -17,7 +17,7 @@ use stitch_session::cache::Cache;
 use stitch_session::config::{Architecture, Config};
 use stitch_session::folders::Folders;
 use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
-use stitch_verifier::compile::{CompileReport, CompileRequest, FileReport, Trouble};
+use stitch_verifier::compile::{CompileReport, CompileRequest, FileReport, Lack, Trouble, is_compiled};
 
 use crate::configuration;
 use crate::documents::{ClosedFile, Document};
@@ -108,7 +108,7 @@ async fn compile(
     context: &Context,
 ) -> Result<(), JobError> {
     let language = document.to_analyse().ok_or(JobError::Cancelled)?;
-    let workspace = session.configuration.folder_of(path);
+    let workspace = session.configuration.project_of(path);
     let toolkit = match toolkit::find(session, config, workspace.as_deref()).await {
         Ok(toolkit) => toolkit,
         // The status is told by who follows the jobs.
@@ -134,18 +134,29 @@ async fn compile(
     session
         .status
         .update(&session.notices, |status| status.architecture = architecture.or(status.architecture.take()));
-    session.status.well(&session.notices);
+    say_what_was_left_out(session, &report, context);
     take(session, document, report).await;
     configuration::refresh(session);
     Ok(())
 }
 
-/// Whether a Python file has CUDA in it.
+/// What was not compiled for want of something is a status, as other trouble with tools is; the rest is a note.
+fn say_what_was_left_out(session: &Session, report: &CompileReport, context: &Context) {
+    for not in &report.not_compiled {
+        context.note(format!("not compiled: {}", not.reason));
+    }
+    match report.not_compiled.iter().find(|not| not.lack != Lack::Nothing) {
+        Some(not) => session.status.trouble(&session.notices, &not.reason),
+        None => session.status.well(&session.notices),
+    }
+}
+
+/// Whether a Python file has CUDA in it for a compiler.
 async fn has_cuda(document: &Document) -> bool {
     let analysed = tokio::time::timeout(LONGEST_WAIT, document.analysed()).await.ok().flatten();
     analysed
         .and_then(|analysed| analysed.analysis.clone())
-        .is_some_and(|analysis| !analysis.units().is_empty())
+        .is_some_and(|analysis| analysis.units().iter().any(is_compiled))
 }
 
 /// Puts a report into the store, in place of the last one of the same document.

@@ -56,6 +56,16 @@ impl Configuration {
         around.max_by_key(|folder| folder.components().count())
     }
 
+    /// The folder of the project that a file is in: that of the workspace, or above it the root of the repository, since an editor
+    /// may show a part of a project.
+    pub fn project_of(&self, path: &std::path::Path) -> Option<PathBuf> {
+        let project = stitch_session::config::workspace_of(path);
+        match (self.folder_of(path), project) {
+            (Some(folder), Some(project)) if folder.starts_with(&project) => Some(project),
+            (folder, project) => folder.or(project),
+        }
+    }
+
     /// What `initialize` says: folders, trust, and settings for clients that are not asked for them.
     pub fn initialize(&self, folders: Vec<String>, options: Option<&Value>) {
         let option = |name: &str| options.and_then(|options| options.get(name));

@@ -1,5 +1,7 @@
 //! What the compiler says each kernel needs, gathered from single measurements, and how it is written.
 
+use std::collections::BTreeSet;
+
 use stitch_findings::{AnchorState, Measurement, Provenance, Quantity, Span};
 
 use crate::view::{Placed, View};
@@ -23,7 +25,17 @@ impl Resources {
     pub fn of(view: &View) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for measured in &view.measurements {
-            let number = (measured.item.quantity, measured.item.value, measured.item.note.clone());
+            let mut note = measured.item.note.clone();
+            if measured.state != AnchorState::Fresh
+                && let Some(from) = note.as_ref().filter(|note| note.contains(LAUNCH))
+            {
+                // Launches stand elsewhere: their lines may have moved, and what they say may have changed.
+                if !launched_so(view, measured, from) {
+                    continue;
+                }
+                note = Some(without_lines(from));
+            }
+            let number = (measured.item.quantity, measured.item.value, note);
             match all.iter_mut().find(|known| known.is_about(measured)) {
                 Some(known) => known.numbers.push(number),
                 None => all.push(Self {
@@ -78,9 +90,36 @@ impl Resources {
     pub fn origin(&self) -> String {
         let Provenance { tool, device, runs, .. } = &self.provenance;
         let runs = if *runs > 1 { format!(", {runs} runs") } else { String::new() };
-        let stale = if self.state == AnchorState::Stale { " From before your last edit." } else { "" };
-        format!("{tool} for {device}{runs}.{stale}")
+        format!("{tool} for {device}{runs}.")
     }
+}
+
+/// What stands before the line of a launch that a number was reckoned with.
+const LAUNCH: &str = "(launch at line ";
+
+/// Whether the kernel is launched now with just the blocks that a number's note tells.
+fn launched_so(view: &View, measured: &Placed<Measurement>, note: &str) -> bool {
+    let name = measured.item.subject.split(['<', '(']).next().unwrap_or_default();
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let launches = view.launches_of(name).filter_map(|launch| launch.block.as_ref()?.value);
+    let now: BTreeSet<i64> = launches.map(|block| block.iter().product()).collect();
+    let told: BTreeSet<i64> = note
+        .match_indices(LAUNCH)
+        .filter_map(|(at, _)| note[..at].trim_end().rsplit(' ').next()?.parse().ok())
+        .collect();
+    // Other instantiations may be launched with other blocks.
+    told.is_subset(&now) && (told.len() == now.len() || measured.item.subject.contains('<'))
+}
+
+/// A note without the lines of launches.
+fn without_lines(note: &str) -> String {
+    let mut parts = note.split(LAUNCH);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str("(from a launch");
+        text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    text
 }
 
 /// A Markdown table of one row for each instantiation.
@@ -136,6 +175,12 @@ mod tests {
         for (value, expected) in rows {
             assert_eq!(bytes(value), expected);
         }
+        assert_eq!(
+            without_lines(
+                "limited by registers; block of 64 (launch at line 12) / 50% with a block of 32 (launch at line 7)"
+            ),
+            "limited by registers; block of 64 (from a launch) / 50% with a block of 32 (from a launch)"
+        );
         assert_eq!(percent(0.625), "62%");
         assert_eq!(percent(1.0), "100%");
     }

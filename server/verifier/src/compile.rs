@@ -9,12 +9,15 @@
 mod alone;
 mod cached;
 pub(crate) mod command;
+mod configurations;
 mod findings;
 mod foreign;
 mod headers;
 mod kernels;
+mod lookups;
 mod matching;
 pub(crate) mod missing;
+mod pasted;
 pub(crate) mod plan;
 mod python;
 mod request;
@@ -26,12 +29,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use stitch_analysis::{Analysis, Language};
 use stitch_findings::{Finding, Measurement, Span};
 use tokio_util::sync::CancellationToken;
 
 use crate::occupancy::Occupancy;
+pub use configurations::Configuration;
+pub use python::is_compiled;
 pub use request::CompileRequest;
-pub use trouble::Trouble;
+pub use trouble::{Lack, NotCompiled, Trouble};
 
 /// What the compile said of one file.
 #[derive(Clone, Debug)]
@@ -81,6 +87,9 @@ pub struct KernelResources {
     pub block_from: String,
     /// What fits on a multiprocessor. `None` for an architecture that is not in the table.
     pub occupancy: Option<Occupancy>,
+    /// All ways in which the file launches it, in the order of the launches. What stands above is the first of those with the
+    /// lowest occupancy.
+    pub configurations: Vec<Configuration>,
 }
 
 /// What a compile found.
@@ -98,6 +107,8 @@ pub struct CompileReport {
     pub from_cache: bool,
     /// What a person should know besides: an assumed architecture, flags taken from elsewhere, advice of ptxas.
     pub notes: Vec<String>,
+    /// What of the file was not compiled, each reason once.
+    pub not_compiled: Vec<NotCompiled>,
 }
 
 impl CompileReport {
@@ -130,6 +141,14 @@ impl CompileReport {
                 self.notes.push(note);
             }
         }
+        other.not_compiled.into_iter().for_each(|not| self.leave_out(not));
+    }
+
+    /// Notes that something was not compiled.
+    fn leave_out(&mut self, not: NotCompiled) {
+        if !self.not_compiled.contains(&not) {
+            self.not_compiled.push(not);
+        }
     }
 
     /// Each finding once, in the order of the text.
@@ -142,6 +161,17 @@ impl CompileReport {
     }
 }
 
+/// Whether a text has anything for a compiler: all CUDA has; Python where a CUDA string is given to one.
+pub fn has_something_to_compile(language: Language, text: &str) -> bool {
+    match language {
+        Language::Cuda => true,
+        Language::Python => {
+            let analysis = Analysis::of(language, &Arc::from(text));
+            analysis.units().iter().any(is_compiled)
+        }
+    }
+}
+
 /// Compiles a file as it is on disk: a CUDA source, a header through a source that includes it, or the CUDA strings of a
 /// Python file.
 ///
@@ -150,8 +180,8 @@ impl CompileReport {
 pub async fn compile(request: &CompileRequest, cancel: &CancellationToken) -> Result<CompileReport, Trouble> {
     let begin = Instant::now();
     let mut report = match request.language {
-        stitch_analysis::Language::Cuda => compile_cuda(request, cancel).await?,
-        stitch_analysis::Language::Python => python::compile(request, cancel).await?,
+        Language::Cuda => compile_cuda(request, cancel).await?,
+        Language::Python => python::compile(request, cancel).await?,
     };
     report.tidy();
     report.wall = begin.elapsed();
@@ -175,12 +205,11 @@ async fn compile_cuda(
     let path_ = path.clone();
     let plan = blocking(move || plan::plan(&request_, &path_)).await??;
     let Some(mut plan) = plan else {
-        notes.push(format!(
-            "no CUDA source of the workspace includes {}, so there is nothing to compile it by",
-            path.display()
-        ));
+        let reason =
+            "no CUDA source of the workspace includes this header, so there is nothing to compile it by";
+        let not_compiled = vec![NotCompiled::by_nature(reason)];
         let file = FileReport { path, text, findings: Vec::new(), measurements: Vec::new() };
-        return Ok(CompileReport { files: vec![file], notes, ..CompileReport::default() });
+        return Ok(CompileReport { files: vec![file], notes, not_compiled, ..CompileReport::default() });
     };
     notes.append(&mut plan.notes);
     let outcome = run_until_complete(request, &mut plan, &mut notes, cancel).await?;
@@ -264,7 +293,7 @@ async fn kernels_alone(
     }
     let (code, flags, at) = (text.clone(), plan.arguments.clone(), path.to_owned());
     let source = blocking(move || {
-        let analysis = stitch_analysis::Analysis::of(stitch_analysis::Language::Cuda, &code);
+        let analysis = Analysis::of(Language::Cuda, &code);
         let source = alone::Source::without_torch(&code, analysis.outline(), flags)?;
         Some(source.without_headers_that_need_torch(&at))
     })

@@ -12,6 +12,7 @@ pub mod demangle;
 pub mod device;
 pub mod harness;
 pub mod includes;
+pub mod line_directives;
 pub mod locate;
 pub mod occupancy;
 pub mod paths;

@@ -17,12 +17,17 @@ pub fn canonical(path: &Path) -> PathBuf {
     absolute(path, None)
 }
 
-/// Whether `file`, as printed, is `path`. Paths of Windows, known by their drive, are compared without regard to letter case
+/// `path` as a text of one line; what is no UTF-8, or ends or controls lines, is written as `\u{fffd}`.
+pub fn printable(path: &Path) -> String {
+    path.to_string_lossy().replace(char::is_control, "\u{fffd}")
+}
+
+/// Whether `file`, as printed, is `path`, also one that is only printable so. Paths of Windows, known by their drive, are compared without regard to letter case
 /// and to which way slashes lean.
 pub fn is_same(file: &str, path: &Path) -> bool {
     let other = path.to_string_lossy();
     if !(has_drive(file) && has_drive(&other)) {
-        return Path::new(file) == path;
+        return Path::new(file) == path || file == printable(path);
     }
     let fold = |text: &str| text.replace('\\', "/").to_lowercase();
     fold(file) == fold(&other)

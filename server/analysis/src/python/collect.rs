@@ -198,14 +198,14 @@ impl Walk {
                 self.facts.waits.push(scope);
             }
             ("set_default_device" | "set_default_tensor_type", _) => self.facts.default_device = true,
-            _ if sinks::may_compile(name) => {
+            _ if sinks::may_compile(name) || is_given_source(node, piece) => {
                 if let Some(function) = piece.path(function) {
-                    let scope = self.scope();
-                    self.facts.compilations.push(Compilation {
-                        scope,
-                        function,
-                        arguments: piece.arguments(node),
-                    });
+                    let call =
+                        Compilation { scope: self.scope(), function, arguments: piece.arguments(node) };
+                    let compiles = sinks::may_compile(name);
+                    let calls =
+                        if compiles { &mut self.facts.compilations } else { &mut self.facts.source_calls };
+                    calls.push(call);
                 }
             }
             _ => {}
@@ -275,6 +275,33 @@ impl Walk {
             self.facts.kernel_texts.push(KernelText { scope, value });
         }
     }
+}
+
+/// Words in the names that people give to sources.
+const SOURCE_WORDS: [&str; 5] = ["src", "source", "code", "kernel", "cuda"];
+
+/// Whether a call is given a string with a kernel in it, or a name as people give to one. Most calls are not, and are not kept.
+fn is_given_source(call: Node, piece: PieceText<'_>) -> bool {
+    let Some(list) = call.child_by_field_name("arguments") else { return false };
+    let mut cursor = list.walk();
+    let is_source = |node: Node| {
+        let value =
+            if node.kind() == "keyword_argument" { node.child_by_field_name("value") } else { Some(node) };
+        let Some(value) = value else { return false };
+        let text = piece.of(value);
+        match value.kind() {
+            "string" | "concatenated_string" | "binary_operator" => {
+                memchr::memmem::find(text.as_bytes(), b"__global__").is_some()
+            }
+            "identifier" | "attribute" => {
+                let name = text.rsplit('.').next().unwrap_or(text).to_ascii_lowercase();
+                let is_constant = text.len() > 1 && !text.bytes().any(|byte| byte.is_ascii_lowercase());
+                is_constant || SOURCE_WORDS.iter().any(|word| name.contains(word))
+            }
+            _ => false,
+        }
+    };
+    list.named_children(&mut cursor).any(is_source)
 }
 
 /// The path of an imported name, and the name it gets.

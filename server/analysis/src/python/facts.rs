@@ -20,6 +20,8 @@ pub(super) struct Facts {
     pub(super) registrations: Vec<Registration>,
     /// Calls of what may compile CUDA.
     pub(super) compilations: Vec<Compilation>,
+    /// Calls of other functions that seem to be given a source: of these some may be the file's own, and give it on.
+    pub(super) source_calls: Vec<Compilation>,
     /// Strings that hold `__global__`.
     pub(super) kernel_texts: Vec<KernelText>,
     pub(super) items: Vec<ItemCall>,

@@ -1,4 +1,4 @@
-//! `str.format` and `%`: the two ways to fill a text besides f-strings.
+//! `str.format`, `%` and `string.Template`: the ways to fill a text besides f-strings.
 
 use stitch_findings::Span;
 
@@ -96,6 +96,39 @@ pub(super) fn percent(text: &Decoded, arguments: Arguments) -> Decoded {
     result
 }
 
+/// `template.substitute(…)`: `$$` is a dollar sign, `$name` and `${name}` are arguments; one that is not known is a hole.
+pub(super) fn dollars(text: &Decoded, arguments: Arguments) -> Decoded {
+    let bytes = text.text().as_bytes();
+    let mut result = Decoded::default();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'$', rest)) {
+        let start = at + found;
+        let braced = bytes.get(start + 1) == Some(&b'{');
+        let from = start + 1 + usize::from(braced);
+        let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+        let length = bytes[from..].iter().take_while(is_word).count();
+        let closes = !braced || bytes.get(from + length) == Some(&b'}');
+        let is_name = length > 0 && !bytes[from].is_ascii_digit() && closes;
+        let doubled = bytes.get(start + 1) == Some(&b'$');
+        if !(is_name || doubled) {
+            // No placeholder: `safe_substitute` lets it stand.
+            at = start + 1;
+            continue;
+        }
+        at = if doubled { start + 2 } else { from + length + usize::from(braced) };
+        result.append_part(text, Span::new(copied, start));
+        let place = text.place(Span::new(start, at));
+        let known = if doubled { Some("$".to_owned()) } else { arguments(&text.text()[from..from + length]) };
+        match known {
+            Some(known) => result.make(&known, place),
+            None => result.hole(place),
+        }
+        copied = at;
+    }
+    result.append_part(text, Span::new(copied, bytes.len()));
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +154,13 @@ mod tests {
         assert_eq!(map.holes().len(), 2);
         assert_eq!(map.span_to_file(Span::new(2, 7)), Some(Span::new(103, 106)));
         assert_eq!(braces(&text("k_{}<{}>"), &arguments).finish().0, "k_float<stitch_unknown>");
+    }
+
+    #[test]
+    fn a_template_fills_what_is_known() {
+        let (made, map) = dollars(&text("k_$n ${n}x $type $$n $5 ${n $é"), &arguments).finish();
+        assert_eq!(made, "k_32 32x stitch_unknown $n $5 ${n $é");
+        assert_eq!(map.holes().len(), 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::facts::{Assignment, Facts, FunctionFact, ScopeIndex};
+use super::facts::{Assignment, Compilation, Facts, FunctionFact, ScopeIndex};
 use super::split::Piece;
 
 /// Aliases of aliases are followed so far.
@@ -34,6 +34,7 @@ pub(super) struct Names<'a> {
     assigned: HashMap<Level, HashMap<&'a str, Vec<Assigned<'a>>>>,
     functions: HashMap<&'a str, Vec<(usize, &'a FunctionFact)>>,
     classes: HashMap<&'a str, Level>,
+    by_level: HashMap<Level, &'a FunctionFact>,
 }
 
 impl<'a> Names<'a> {
@@ -46,6 +47,7 @@ impl<'a> Names<'a> {
             assigned: HashMap::new(),
             functions: HashMap::new(),
             classes: HashMap::new(),
+            by_level: HashMap::new(),
         };
         for (piece, facts) in facts.iter().enumerate() {
             for import in &facts.imports {
@@ -56,6 +58,11 @@ impl<'a> Names<'a> {
             }
             for function in &facts.functions {
                 names.functions.entry(&function.name).or_default().push((piece, function));
+            }
+        }
+        for (piece, facts) in facts.iter().enumerate() {
+            for function in &facts.functions {
+                names.by_level.insert(names.level(piece, function.scope), function);
             }
         }
         for (piece, facts) in facts.iter().enumerate() {
@@ -205,6 +212,32 @@ impl<'a> Names<'a> {
         let returned =
             functions.flat_map(|(piece, f)| self.known(self.level(*piece, f.scope), super::facts::RETURNED));
         returned.copied().collect()
+    }
+
+    /// If a name seen from `level` is a parameter: what its function is called by, and the parameter's place among the arguments.
+    pub(super) fn parameter(&self, level: Level, name: &str) -> Option<(&'a str, usize)> {
+        let found = self.outwards(level).find_map(|around| {
+            let function = *self.by_level.get(&around)?;
+            let place = function.parameters.iter().position(|parameter| parameter.name == name)?;
+            Some((around, function, place))
+        });
+        let (around, function, place) = found?;
+        let has_receiver =
+            function.parameters.first().is_some_and(|first| matches!(first.name.as_str(), "self" | "cls"));
+        let place = place.checked_sub(usize::from(has_receiver))?;
+        if function.name != "__init__" {
+            return Some((&function.name, place));
+        }
+        let class = self.class_around(around)?;
+        let name = &self.facts.get(class.piece)?.scopes.get(class.scope)?.name;
+        Some((name, place))
+    }
+
+    /// The calls of the functions so called that seem to be given a source, with the pieces they stand in.
+    pub(super) fn source_calls(&self, name: &str) -> impl Iterator<Item = (usize, &'a Compilation)> {
+        let calls = self.facts.iter().enumerate();
+        let calls = calls.flat_map(|(piece, facts)| facts.source_calls.iter().map(move |call| (piece, call)));
+        calls.filter(move |(_, call)| call.function.rsplit('.').next() == Some(name))
     }
 
     /// Where each piece ends with all its members.

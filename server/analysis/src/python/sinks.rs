@@ -87,6 +87,27 @@ const SINKS: &[Sink] = &[
         options: &["options"],
     },
     Sink {
+        name: "compile",
+        within: &["pycuda"],
+        texts: &[text(&["source"], Some(0), UnitRole::SourceModule)],
+        title: ("name", usize::MAX),
+        options: &["options"],
+    },
+    Sink {
+        name: "compile_with_cache",
+        within: &["cupy"],
+        texts: &[text(&["source"], Some(0), UnitRole::Nvrtc)],
+        title: ("name", usize::MAX),
+        options: &["options"],
+    },
+    Sink {
+        name: "compile_using_nvrtc",
+        within: &["cupy"],
+        texts: &[text(&["source"], Some(0), UnitRole::Nvrtc)],
+        title: ("name", usize::MAX),
+        options: &["options"],
+    },
+    Sink {
         name: "_compile_kernel",
         within: &["torch.cuda"],
         texts: &[text(&["kernel_source"], Some(0), UnitRole::Nvrtc)],

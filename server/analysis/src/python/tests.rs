@@ -205,11 +205,20 @@ fn texts_are_followed_through_names_and_operations() {
         ("s = 'a'\ns += 'b'\ns = s.strip() + 'c'\nload_inline('m', '', s)", "abc"),
         ("load_inline('m', '', '\\n'.join(['a', 'b']))", "a\nb"),
         ("def make():\n    return 'a'\nload_inline('m', '', make())", "a"),
+        (
+            "def build(n, src):\n    return load_inline(n, '', 'h\\n' + src)\nSRC = 'a'\nbuild('m', SRC)",
+            "h\na",
+        ),
+        (
+            "class K:\n    def __init__(self, code, n=1):\n        self.c = code.strip()\n    def b(self):\n        load_inline('m', '', self.c)\nK(code='__global__ ')",
+            "__global__",
+        ),
+        ("def f(src):\n    f(src)\n    load_inline('m', '', src)\nf(KERNEL)\nKERNEL = 'k'", "k"),
         ("S = read()\nload_inline('m', '', 'a\\n' + S)", "a\n"),
         ("load_inline('m', '', '#define N ' + str(n) + '\\n' + 'b')", "#define N stitch_unknown\nb"),
         (
-            "from string import Template\nload_inline('m', '', Template('a').substitute(x=1))\nload_inline('n', '', 'b')",
-            "b",
+            "from string import Template\nT = Template('$t x[${n}]; // $other')\nload_inline('m', '', T.substitute(t='int', n=4))",
+            "int x[4]; // stitch_unknown",
         ),
         ("a = b\nb = a\nload_inline('m', a, 'x')", "x"),
     ] {

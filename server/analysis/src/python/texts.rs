@@ -1,6 +1,6 @@
 //! Follows an expression to the texts that it may make.
 //!
-//! By data flow, not by running: names to all their assignments, sums, `strip`, `dedent`, `replace`, `format`, `%` and `join`.
+//! By data flow, not by running: names to all their assignments, parameters to what callers give, sums, `strip`, `dedent`, `replace`, `format`, `%` and `join`.
 //! What is not known is a hole in the text. The work is bounded, whatever the file says.
 
 use std::cell::{Cell, RefCell};
@@ -16,6 +16,8 @@ use super::value::{Argument, Value, ValueKind};
 
 /// More texts of one expression are not followed.
 const CHOICES: usize = 8;
+/// Texts that the callers of one function give it, beyond which no more are followed.
+const CALLERS: usize = 64;
 /// Longer texts are not put together, in bytes.
 const LONGEST: usize = 4 << 20;
 /// Expressions looked at for one text.
@@ -47,12 +49,20 @@ pub(super) struct Texts<'a> {
     steps: Cell<usize>,
     /// The assignments that are being followed, so that `x = x + y` means the `x` before.
     active: RefCell<Vec<*const Assignment>>,
+    /// The arguments of calls that are being followed.
+    given: RefCell<Vec<*const Argument>>,
 }
 
 impl<'a> Texts<'a> {
     /// For the file with these names.
     pub(super) fn new(source: &'a str, names: &'a Names<'a>) -> Self {
-        Self { source, names, steps: Cell::new(0), active: RefCell::new(Vec::new()) }
+        Self {
+            source,
+            names,
+            steps: Cell::new(0),
+            active: RefCell::new(Vec::new()),
+            given: RefCell::new(Vec::new()),
+        }
     }
 
     /// The texts that `value` may make; none where nothing is known of it.
@@ -126,6 +136,9 @@ impl<'a> Texts<'a> {
             ValueKind::Percent { inner, arguments } => {
                 each(inner, &|text| format::percent(text, &|name| self.argument(arguments, name, site)))
             }
+            ValueKind::Substitute { inner, arguments } => {
+                each(inner, &|text| format::dollars(text, &|name| self.argument(arguments, name, site)))
+            }
             ValueKind::Join { separator, list } => {
                 let parts = match &list.kind {
                     ValueKind::List(parts) => parts.as_slice(),
@@ -160,7 +173,33 @@ impl<'a> Texts<'a> {
 
     fn name(&self, name: &str, site: Site) -> Vec<Made> {
         let short = name.rsplit('.').next().unwrap_or(name);
-        self.assigned(self.names.assignments(site.level, name), Some(short))
+        let assigned = self.names.assignments(site.level, name);
+        if assigned.is_empty() { self.given(name, site) } else { self.assigned(assigned, Some(short)) }
+    }
+
+    /// The texts that callers give for a parameter.
+    fn given(&self, name: &str, site: Site) -> Vec<Made> {
+        let Some((function, place)) = self.names.parameter(site.level, name) else { return Vec::new() };
+        let mut made: Vec<Made> = Vec::new();
+        for (piece, call) in self.names.source_calls(function) {
+            let named = call.arguments.iter().find(|argument| argument.name.as_deref() == Some(name));
+            let placed = || call.arguments.iter().filter(|argument| argument.name.is_none()).nth(place);
+            let Some(argument) = named.or_else(placed) else { continue };
+            let pointer: *const Argument = argument;
+            // A function that calls itself gives on what it was given.
+            if self.given.borrow().contains(&pointer) || self.given.borrow().len() > DEPTH {
+                continue;
+            }
+            self.given.borrow_mut().push(pointer);
+            let site = Site { piece, level: self.names.level(piece, call.scope) };
+            made.extend(self.follow(&argument.value, site));
+            self.given.borrow_mut().pop();
+            if made.len() >= CALLERS {
+                break;
+            }
+        }
+        made.truncate(CALLERS);
+        made
     }
 
     /// The texts of a name with these assignments.
@@ -269,6 +308,7 @@ fn mentions(value: &Value, name: &str) -> bool {
         | ValueKind::Dedent(inner)
         | ValueKind::Replace { inner, .. }
         | ValueKind::Format { inner, .. }
+        | ValueKind::Substitute { inner, .. }
         | ValueKind::Percent { inner, .. } => mentions(inner, name),
         _ => false,
     }

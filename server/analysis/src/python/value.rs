@@ -60,6 +60,8 @@ pub(super) enum ValueKind {
     Format { inner: Box<Value>, arguments: Vec<Argument> },
     /// `text % (…)`.
     Percent { inner: Box<Value>, arguments: Vec<Argument> },
+    /// `template.substitute(…)` of `string.Template`.
+    Substitute { inner: Box<Value>, arguments: Vec<Argument> },
     /// `separator.join(list)`.
     Join { separator: Box<Value>, list: Box<Value> },
     /// Anything else.
@@ -307,6 +309,9 @@ fn method_call(method: &str, arguments: &[Argument], inner: impl Fn() -> Box<Val
         },
         "replace" => ValueKind::Replace { inner: inner(), from: argument(0)?, to: argument(1)? },
         "format" => ValueKind::Format { inner: inner(), arguments: arguments.to_vec() },
+        "substitute" | "safe_substitute" => {
+            ValueKind::Substitute { inner: inner(), arguments: arguments.to_vec() }
+        }
         "join" => ValueKind::Join { separator: inner(), list: argument(0)? },
         _ => return None,
     })

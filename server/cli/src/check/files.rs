@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
+use serde::Serialize;
 use stitch_analysis::{Language, decode};
 
 use super::gather::canonical;
@@ -22,13 +23,23 @@ pub struct Source {
     pub text: String,
 }
 
+/// A name that leads to nothing that can be checked: wrong input.
+#[derive(Debug, Serialize)]
+pub struct Problem {
+    /// As a person named it.
+    #[serde(serialize_with = "super::report::path")]
+    pub path: PathBuf,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
 /// What was found under the names given.
 #[derive(Debug, Default)]
 pub struct Sources {
     /// The files, in the order of the names, each once.
     pub files: Vec<Source>,
     /// Names that lead nowhere: wrong input.
-    pub problems: Vec<String>,
+    pub problems: Vec<Problem>,
     /// What a person should know of files that were read all the same.
     pub notes: Vec<String>,
 }
@@ -53,7 +64,6 @@ impl Sources {
             match entry {
                 Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
                     match Language::of_path(entry.path()) {
-                        Some(_) if !is_plain(entry.path()) => self.notes.push(strange(entry.path())),
                         Some(language) => self.read_file(entry.path(), language),
                         None => {}
                     }
@@ -63,20 +73,22 @@ impl Sources {
             }
         }
         if self.files.len() == before {
-            self.problems.push(format!("{}: no .cu, .cuh or .py file in this folder", folder.display()));
+            self.refuse(folder, "no .cu, .cuh or .py file in this folder");
         }
     }
 
     fn read_named(&mut self, path: &Path) {
         match Language::of_path(path) {
-            Some(_) if !is_plain(path) => self.problems.push(strange(path)),
             Some(language) => self.read_file(path, language),
-            None if path.exists() => self.problems.push(format!(
-                "{}: neither CUDA (.cu, .cuh) nor Python (.py), so it can't be checked",
-                path.display()
-            )),
-            None => self.problems.push(format!("{}: no such file", path.display())),
+            None if path.exists() => {
+                self.refuse(path, "neither CUDA (.cu, .cuh) nor Python (.py), so it can't be checked");
+            }
+            None => self.refuse(path, "no such file"),
         }
+    }
+
+    fn refuse(&mut self, path: &Path, message: impl Into<String>) {
+        self.problems.push(Problem { path: path.to_owned(), message: message.into() });
     }
 
     fn read_file(&mut self, path: &Path, language: Language) {
@@ -87,12 +99,12 @@ impl Sources {
         let bytes = match read(path) {
             Ok(bytes) => bytes,
             Err(problem) => {
-                self.problems.push(format!("{}: {problem}", path.display()));
+                self.refuse(path, problem);
                 return;
             }
         };
         let Some(decoded) = decode(&bytes) else {
-            self.problems.push(format!("{}: is UTF-16; save it as UTF-8", path.display()));
+            self.refuse(path, "is UTF-16; save it as UTF-8");
             return;
         };
         if decoded.replaced > 0 {
@@ -102,18 +114,6 @@ impl Sources {
         let text = decoded.text.into_owned();
         self.files.push(Source { path: path.to_owned(), canonical, language, text });
     }
-}
-
-/// Whether every program can be given this path: compilers and reports can't hold one that is no text.
-fn is_plain(path: &Path) -> bool {
-    path.to_str().is_some() && canonical(path).to_str().is_some()
-}
-
-fn strange(path: &Path) -> String {
-    format!(
-        "{}: the path is no UTF-8, so it can't be given to a compiler; not checked. Rename it",
-        path.display()
-    )
 }
 
 /// The bytes of a regular file: reading a pipe with the name of a source could wait for ever.
@@ -149,7 +149,7 @@ mod tests {
         let sources = Sources::read(&names);
         let files: Vec<_> = sources.files.iter().map(|file| file.path.strip_prefix(root).unwrap()).collect();
         assert_eq!(files, ["a.cu", "b/m.py", "b/two.cuh", "latin.cu"].map(Path::new));
-        let ends: Vec<_> = sources.problems.iter().filter_map(|problem| problem.split(": ").nth(1)).collect();
+        let ends: Vec<_> = sources.problems.iter().map(|problem| problem.message.as_str()).collect();
         assert_eq!(ends[0], "is UTF-16; save it as UTF-8");
         assert_eq!(ends[2], "no such file");
         assert_eq!((sources.problems.len(), sources.notes.len()), (4, 1));

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use stitch_analysis::{Analyzer, Encoding, Text};
 use stitch_findings::Finding;
-use stitch_verifier::compile::{CompileReport, KernelResources};
+use stitch_verifier::compile::{CompileReport, KernelResources, NotCompiled};
 use stitch_verifier::includes;
 
 use super::files::Source;
-use super::report::{FileReport, FindingReport, KernelReport};
+use super::report::{FileReport, FindingReport, KernelReport, NotCompiledReport};
 use crate::settings::Surrounding;
 
 /// Everything found so far.
@@ -31,6 +31,7 @@ struct File {
     text: Arc<str>,
     findings: Vec<Finding>,
     kernels: Vec<KernelResources>,
+    not_compiled: Vec<NotCompiled>,
 }
 
 impl Gathered {
@@ -81,6 +82,13 @@ impl Gathered {
         }
     }
 
+    /// Notes that something of a file was not compiled.
+    pub fn leave_out(&mut self, path: &Path, not: NotCompiled) {
+        if let Some(index) = self.by_path.get(path) {
+            self.files[*index].not_compiled.push(not);
+        }
+    }
+
     fn file(&mut self, path: &Path, shown: &Path, text: &Arc<str>) -> &mut File {
         let index = *self.by_path.entry(path.to_owned()).or_insert_with(|| {
             self.files.push(File {
@@ -89,6 +97,7 @@ impl Gathered {
                 text: text.clone(),
                 findings: Vec::new(),
                 kernels: Vec::new(),
+                not_compiled: Vec::new(),
             });
             self.files.len() - 1
         });
@@ -152,7 +161,8 @@ impl File {
         let mut kernels: Vec<KernelReport> =
             self.kernels.into_iter().filter_map(|kernel| KernelReport::new(kernel, &text)).collect();
         kernels.sort_by_key(|kernel| kernel.range.bytes);
-        FileReport { path: self.shown, findings, kernels, text }
+        let not_compiled = self.not_compiled.into_iter().map(NotCompiledReport::from).collect();
+        FileReport { path: self.shown, findings, kernels, not_compiled, text }
     }
 }
 

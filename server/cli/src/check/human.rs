@@ -6,10 +6,13 @@ use std::io::{self, Write};
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
 use stitch_analysis::Text;
 use stitch_findings::{ReadText, Severity, Span};
+use stitch_verifier::compile::Lack;
 
-use super::report::{FindingReport, Report, Summary};
+use super::report::{FileReport, FindingReport, Report, Summary};
 use super::table;
 
+/// Files that are named with the same reason.
+const MOST_NAMED: usize = 8;
 /// Lines shown before and after the finding's own.
 const CONTEXT: u32 = 1;
 /// Lines longer than this are not quoted: no person wrote them, and looking through them for each finding takes minutes.
@@ -31,6 +34,7 @@ pub fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for file in report.files.iter().filter(|file| !file.kernels.is_empty()) {
         table::print(file, out)?;
     }
+    not_compiled(report, out)?;
     writeln!(out, "{}", conclusion(report))
 }
 
@@ -98,6 +102,27 @@ fn level(severity: Severity) -> Level<'static> {
     }
 }
 
+/// What was not compiled, each reason once with its files.
+fn not_compiled(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for file in &report.files {
+        let path = file.path.display().to_string();
+        for not in &file.not_compiled {
+            match reasons.iter_mut().find(|(reason, _)| *reason == not.reason) {
+                Some((_, files)) => files.push(path.clone()),
+                None => reasons.push((&not.reason, vec![path.clone()])),
+            }
+        }
+    }
+    for (reason, files) in &reasons {
+        let named = files.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = files.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        writeln!(out, "not compiled: {named}{more}: {reason}.")?;
+    }
+    if reasons.is_empty() { Ok(()) } else { writeln!(out) }
+}
+
 /// The last line: how much was found in how many files.
 fn conclusion(report: &Report) -> String {
     let files = count(report.files.len(), "file", "files");
@@ -112,10 +137,16 @@ fn conclusion(report: &Report) -> String {
     .filter(|(number, _, _)| *number > 0)
     .map(|(number, one, many)| count(number, one, many))
     .collect();
+    let lacking = |file: &&FileReport| file.not_compiled.iter().any(|not| not.lack != Lack::Nothing);
+    let files = match report.files.iter().filter(lacking).count() {
+        0 => format!("{files} checked"),
+        not => format!("{files} checked, {not} not wholly compiled"),
+    };
     if parts.is_empty() {
-        format!("{files} checked: nothing found.")
+        let nothing = if files.ends_with("compiled") { "nothing else" } else { "nothing" };
+        format!("{files}: {nothing} found.")
     } else {
-        format!("{files} checked: {}. `stitchcuda explain CODE` says more about a code.", parts.join(", "))
+        format!("{files}: {}. `stitchcuda explain CODE` says more about a code.", parts.join(", "))
     }
 }
 

@@ -83,27 +83,27 @@ fn architecture(text: &str) -> std::result::Result<String, &'static str> {
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let sources = Sources::read(&arguments.files);
     for problem in &sources.problems {
-        anstream::eprintln!("error: {problem}");
+        anstream::eprintln!("error: {}: {}", problem.path.display(), problem.message);
     }
-    let surrounding = Surrounding::read(arguments.flags())?;
+    let about = sources.files.iter().map(|file| file.canonical.as_path());
+    let surrounding = Surrounding::read(arguments.flags())?.about(about);
     let mut gathered = Gathered::by_rules(&sources.files);
-    let compiled = if arguments.no_compile {
-        Compiled::default()
-    } else {
-        compile::all(&surrounding, &sources.files, arguments.nvcc.is_some())?
-    };
-    if compiled.problem == Some(Status::Interrupted) {
+    let compiled =
+        if arguments.no_compile { Compiled::default() } else { compile::all(&surrounding, &sources.files)? };
+    if compiled.interrupted {
         return Ok(Status::Interrupted);
     }
     for report in compiled.reports {
         gathered.add(report, &surrounding.folder);
     }
+    for (path, not) in compiled.left_out {
+        gathered.leave_out(&path, not);
+    }
     let notes = [sources.notes, std::mem::take(&mut gathered.notes), compiled.notes].concat();
-    let report = Report::new(gathered.report(&surrounding), notes);
+    let report = Report::new(gathered.report(&surrounding), sources.problems);
+    let report = Report { notes, warnings: surrounding.warnings(), ..report };
     print(&report, arguments.format, out)?;
-    let wrong_input = (!sources.problems.is_empty()).then_some(Status::Usage);
-    let bad = (report.summary.errors > 0).then_some(Status::Bad);
-    Ok(wrong_input.or(compiled.problem).or(bad).unwrap_or(Status::Good))
+    Ok(report.status())
 }
 
 fn print(report: &Report, format: Output, out: &mut impl Write) -> Result<()> {

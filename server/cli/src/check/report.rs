@@ -5,11 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use stitch_analysis::{Encoding, Text};
 use stitch_findings::{Code, Finding, Place, Severity, Span};
-use stitch_verifier::compile::KernelResources;
+use stitch_verifier::compile::{Configuration, KernelResources, Lack, NotCompiled};
 use stitch_verifier::occupancy::{Limiter, Occupancy};
+
+use super::files::Problem;
+use crate::status::Status;
 
 /// Everything one `check` says.
 #[derive(Debug, Default, Serialize)]
@@ -21,8 +24,14 @@ pub struct Report {
     pub files: Vec<FileReport>,
     /// How many findings of each severity.
     pub summary: Summary,
-    /// What was not done, and why: no compiler, files that are no UTF-8, …
+    /// Names that lead to nothing that can be checked.
+    pub problems: Vec<Problem>,
+    /// What is wrong with the settings.
+    pub warnings: Vec<String>,
+    /// What a person should know besides: which compiler, files that are no UTF-8, …
     pub notes: Vec<String>,
+    /// What the command ends with.
+    pub exit_status: u8,
 }
 
 /// What was found in one file.
@@ -30,14 +39,27 @@ pub struct Report {
 #[serde(rename_all = "camelCase")]
 pub struct FileReport {
     /// The file, as it was named, or as the compiler named it.
+    #[serde(serialize_with = "path")]
     pub path: PathBuf,
     /// In the order of the text.
     pub findings: Vec<FindingReport>,
     /// What ptxas says of each kernel, where it was compiled; in the order of the text.
     pub kernels: Vec<KernelReport>,
+    /// What of it was not compiled, so that silence of the compiler means nothing.
+    pub not_compiled: Vec<NotCompiledReport>,
     /// The text, to quote from.
     #[serde(skip)]
     pub text: Text,
+}
+
+/// Something of a file that was not compiled.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotCompiledReport {
+    /// Why, and what to do.
+    pub reason: String,
+    /// What was lacking: a tool, right input, or nothing that could be mended.
+    pub lack: Lack,
 }
 
 /// One finding with its place.
@@ -81,6 +103,7 @@ pub struct Range {
 #[serde(rename_all = "camelCase")]
 pub struct RelatedReport {
     /// The file, if it is another one.
+    #[serde(serialize_with = "optional_path")]
     pub path: Option<PathBuf>,
     /// Line from one.
     pub line: u32,
@@ -125,6 +148,23 @@ pub struct KernelReport {
     /// Where the block size comes from.
     pub block_size_from: String,
     /// What fits on a multiprocessor; `None` for an architecture whose limits are not known.
+    pub occupancy: Option<OccupancyReport>,
+    /// All ways in which the file launches it. The block size and the occupancy above are those of the first with the lowest
+    /// occupancy.
+    pub configurations: Vec<ConfigurationReport>,
+}
+
+/// One way in which a kernel is launched.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigurationReport {
+    /// Threads a block.
+    pub block_size: u32,
+    /// Where that comes from.
+    pub block_size_from: String,
+    /// Dynamic shared memory a block, where a launch tells it.
+    pub dynamic_shared_bytes: Option<u64>,
+    /// What fits on a multiprocessor then.
     pub occupancy: Option<OccupancyReport>,
 }
 
@@ -229,7 +269,25 @@ impl KernelReport {
             block_size: kernel.block,
             block_size_from: kernel.block_from,
             occupancy: kernel.occupancy.map(OccupancyReport::from),
+            configurations: kernel.configurations.into_iter().map(ConfigurationReport::from).collect(),
         })
+    }
+}
+
+impl From<Configuration> for ConfigurationReport {
+    fn from(one: Configuration) -> Self {
+        Self {
+            block_size: one.block,
+            block_size_from: one.from,
+            dynamic_shared_bytes: one.dynamic_shared,
+            occupancy: one.occupancy.map(OccupancyReport::from),
+        }
+    }
+}
+
+impl From<NotCompiled> for NotCompiledReport {
+    fn from(not: NotCompiled) -> Self {
+        Self { reason: not.reason, lack: not.lack }
     }
 }
 
@@ -247,8 +305,8 @@ impl From<Occupancy> for OccupancyReport {
 }
 
 impl Report {
-    /// A report over `files`, counted.
-    pub fn new(files: Vec<FileReport>, notes: Vec<String>) -> Self {
+    /// A report over `files`, counted, with the status that they and the input lead to.
+    pub fn new(files: Vec<FileReport>, problems: Vec<Problem>) -> Self {
         let mut summary = Summary::default();
         for finding in files.iter().flat_map(|file| &file.findings) {
             *match finding.severity {
@@ -258,6 +316,28 @@ impl Report {
                 Severity::Hint => &mut summary.hints,
             } += 1;
         }
-        Self { schema: "stitchcuda.check/1", files, summary, notes }
+        let mut report = Self { schema: "stitchcuda.check/1", files, summary, problems, ..Self::default() };
+        report.exit_status = report.status().number();
+        report
+    }
+
+    /// The worst of all that was found and of all that was not done.
+    pub fn status(&self) -> Status {
+        let found = if self.summary.errors > 0 { Status::Bad } else { Status::Good };
+        let input = if self.problems.is_empty() { Status::Good } else { Status::Usage };
+        let lacks = self.files.iter().flat_map(|file| &file.not_compiled).map(|not| Status::from(not.lack));
+        lacks.fold(found.worse(input), Status::worse)
+    }
+}
+
+/// A path as text. One that is no UTF-8 is written with `\u{fffd}` for what can't be.
+pub fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+fn optional_path<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => serializer.serialize_some(&path.to_string_lossy()),
+        None => serializer.serialize_none(),
     }
 }

@@ -1,9 +1,13 @@
 //! The report as SARIF 2.1.0 (OASIS), which code hosts show beside the lines of a change.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use stitch_findings::{CODES, CodeInfo, Severity};
+use stitch_verifier::compile::Lack;
 
 use super::report::{FileReport, FindingReport, Range, Report};
+use crate::status::Status;
 
 /// The log of one run.
 pub fn log(report: &Report) -> Value {
@@ -12,8 +16,9 @@ pub fn log(report: &Report) -> Value {
         .iter()
         .flat_map(|file| file.findings.iter().map(move |finding| result(file, finding)))
         .collect();
-    let notes: Vec<Value> =
-        report.notes.iter().map(|note| json!({ "level": "note", "message": { "text": note } })).collect();
+    let complete = matches!(report.status(), Status::Good | Status::Bad);
+    let configuration: Vec<Value> =
+        report.warnings.iter().map(|warning| notification("warning", warning, None)).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -24,10 +29,41 @@ pub fn log(report: &Report) -> Value {
                 "rules": CODES.iter().map(rule).collect::<Vec<_>>(),
             }},
             "columnKind": "utf16CodeUnits",
-            "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": notes }],
+            "invocations": [{
+                "executionSuccessful": complete,
+                "exitCode": report.exit_status,
+                "toolExecutionNotifications": notifications(report),
+                "toolConfigurationNotifications": configuration,
+            }],
             "results": results,
         }],
     })
+}
+
+/// What was not done, the worst first, and what else a person should know.
+fn notifications(report: &Report) -> Vec<Value> {
+    let problems = report.problems.iter().map(|problem| {
+        let text = format!("{}: {}", problem.path.display(), problem.message);
+        notification("error", &text, Some(&problem.path))
+    });
+    let left_out = report.files.iter().flat_map(|file| {
+        file.not_compiled.iter().map(|not| {
+            let level = if not.lack == Lack::Nothing { "note" } else { "error" };
+            let text = format!("{} was not compiled: {}.", file.path.display(), not.reason);
+            notification(level, &text, Some(&file.path))
+        })
+    });
+    let notes = report.notes.iter().map(|note| notification("note", note, None));
+    problems.chain(left_out).chain(notes).collect()
+}
+
+fn notification(level: &str, text: &str, path: Option<&Path>) -> Value {
+    let mut notification = json!({ "level": level, "message": { "text": text } });
+    if let Some(path) = path {
+        notification["locations"] =
+            json!([{ "physicalLocation": { "artifactLocation": { "uri": uri(path) } } }]);
+    }
+    notification
 }
 
 fn rule(info: &CodeInfo) -> Value {
@@ -92,13 +128,13 @@ fn level(severity: Severity) -> &'static str {
 }
 
 /// A path as a relative or `file:` URI reference, with everything encoded that is not allowed in one.
-fn uri(path: &std::path::Path) -> String {
-    let text = path.to_string_lossy().replace('\\', "/");
+fn uri(path: &Path) -> String {
+    let text = bytes(path);
     let mut uri = String::with_capacity(text.len());
     if path.is_absolute() {
-        uri.push_str(if text.starts_with('/') { "file://" } else { "file:///" });
+        uri.push_str(if text.starts_with(b"/") { "file://" } else { "file:///" });
     }
-    for byte in text.bytes() {
+    for byte in text {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b':' => {
                 uri.push(byte as char)
@@ -113,6 +149,14 @@ fn uri(path: &std::path::Path) -> String {
     uri
 }
 
+/// The bytes of a path, with slashes; on Unix also those that are no UTF-8.
+fn bytes(path: &Path) -> Vec<u8> {
+    #[cfg(unix)]
+    return std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec();
+    #[cfg(not(unix))]
+    path.to_string_lossy().replace('\\', "/").into_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,5 +167,10 @@ mod tests {
         assert_eq!(of("src/my kernel+1.cu"), "src/my%20kernel%2B1.cu");
         assert_eq!(of("/tmp/é.cu"), "file:///tmp/%C3%A9.cu");
         assert_eq!(of("a:b.cu"), "./a:b.cu");
+        #[cfg(unix)]
+        {
+            let name: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"a\xff\n.cu");
+            assert_eq!(uri(Path::new(name)), "a%FF%0A.cu");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::report::{FileReport, KernelReport};
+use super::report::{ConfigurationReport, FileReport, KernelReport};
 
 const HEADINGS: [&str; 7] = ["kernel", "registers", "shared", "stack", "spills", "occupancy", "why"];
 
@@ -11,7 +11,7 @@ const HEADINGS: [&str; 7] = ["kernel", "registers", "shared", "stack", "spills",
 /// # Errors
 /// Writing to `out`.
 pub fn print(file: &FileReport, out: &mut impl Write) -> io::Result<()> {
-    let rows: Vec<[String; 7]> = file.kernels.iter().map(row).collect();
+    let rows: Vec<[String; 7]> = file.kernels.iter().flat_map(rows).collect();
     let mut widths = HEADINGS.map(str::len);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -39,24 +39,29 @@ fn line(cells: &[String; 7], widths: &[usize; 7], out: &mut impl Write) -> io::R
     writeln!(out, "{}", text.trim_end())
 }
 
-fn row(kernel: &KernelReport) -> [String; 7] {
+/// A row for each way in which a kernel is launched. What does not depend on that stands in the first.
+fn rows(kernel: &KernelReport) -> Vec<[String; 7]> {
     let bytes = |count: u64| if count == 0 { "-".to_owned() } else { format!("{count} B") };
-    let (ratio, limit) = match &kernel.occupancy {
-        Some(occupancy) => {
-            let of = format!("{:.0}%", occupancy.ratio * 100.0);
-            (of, format!("{}; block of {} ({})", occupancy.reason, kernel.block_size, kernel.block_size_from))
-        }
-        None => ("-".to_owned(), String::new()),
+    let row = |(index, one): (usize, &ConfigurationReport)| {
+        let first = |text: String| if index == 0 { text } else { String::new() };
+        let (ratio, limit) = match &one.occupancy {
+            Some(occupancy) => {
+                let of = format!("{:.0}%", occupancy.ratio * 100.0);
+                (of, format!("{}; block of {} ({})", occupancy.reason, one.block_size, one.block_size_from))
+            }
+            None => ("-".to_owned(), String::new()),
+        };
+        [
+            if index == 0 { kernel.name.clone() } else { format!("  {} again", kernel.name) },
+            first(kernel.registers.map_or("-".to_owned(), |count| count.to_string())),
+            bytes(kernel.shared_bytes + one.dynamic_shared_bytes.unwrap_or(0)),
+            first(bytes(kernel.stack_bytes)),
+            first(bytes(kernel.spill_store_bytes + kernel.spill_load_bytes)),
+            ratio,
+            limit,
+        ]
     };
-    [
-        kernel.name.clone(),
-        kernel.registers.map_or("-".to_owned(), |count| count.to_string()),
-        bytes(kernel.shared_bytes + kernel.dynamic_shared_bytes.unwrap_or(0)),
-        bytes(kernel.stack_bytes),
-        bytes(kernel.spill_store_bytes + kernel.spill_load_bytes),
-        ratio,
-        limit,
-    ]
+    kernel.configurations.iter().enumerate().map(row).collect()
 }
 
 fn architectures(kernels: &[KernelReport]) -> String {

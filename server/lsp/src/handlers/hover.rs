@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use stitch_analysis::Launch;
+use stitch_findings::AnchorState;
 use tower_lsp::ls_types::{Hover, HoverContents, Position};
 
 use crate::capabilities::ClientFeatures;
@@ -28,6 +29,16 @@ pub fn hover(view: &View, position: Position, client: &ClientFeatures) -> Option
         parts.push(about_kernel(view, name));
         range = Some(view.range(span));
     }
+    if kernel.is_none() {
+        // A kernel that a macro makes has no name here, only its numbers.
+        let all = Resources::of(view);
+        let here = |known: &&Resources| known.span.touches(offset) && known.state != AnchorState::Stale;
+        let made: Vec<_> = all.iter().filter(here).collect();
+        if let Some(first) = made.first() {
+            parts.push(format!("{}\n{}", table(&made), first.origin()));
+            range = Some(view.range_here(first.span));
+        }
+    }
     if let Some(placed) = finding {
         let advice = placed.item.advice.as_deref().unwrap_or_default();
         parts.push(format!("**{}** {advice}\n\n{}", placed.item.message, placed.item.code.info().page));
@@ -48,9 +59,14 @@ pub fn about_kernel(view: &View, name: &str) -> String {
         .filter(|kernel| kernel.name == name)
         .map(|kernel| view.place(kernel.name_span))
         .collect();
-    let ours: Vec<_> = all.iter().filter(|known| spans.contains(&known.span)).collect();
+    let (stale, ours): (Vec<_>, Vec<_>) = all
+        .iter()
+        .filter(|known| spans.contains(&known.span))
+        .partition(|known| known.state == AnchorState::Stale);
     if let Some(first) = ours.first() {
         let _ = writeln!(text, "{}\n{}", table(&ours), first.origin());
+    } else if !stale.is_empty() {
+        text.push_str("The kernel has changed since it was compiled. Save the file to see its numbers.\n");
     } else if view.document.path.is_some() && !spans.is_empty() {
         text.push_str("Save the file to have it compiled and see its registers and occupancy.\n");
     }

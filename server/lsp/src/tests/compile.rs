@@ -22,6 +22,7 @@ if grep -q '//SAY ' "$file"; then
   sed -n 's|.*//SAY ||p' "$file" | sed "s|@|$file|" >&2
   exit 2
 fi
+while [ $# -gt 0 ]; do case "$1" in -o) echo code > "$2";; esac; shift; done
 exit 0
 "#;
 
@@ -141,6 +142,81 @@ async fn errors_come_on_open_go_stale_with_an_edit_and_go_on_save() {
     save(&mut server, &uri).await;
     let published = compiled(&mut server, 0).await;
     assert_eq!(codes(&published), [""; 0]);
+    server.finish_ignoring(LATE).await;
+}
+
+/// Says of one kernel what it needs.
+const MEASURES: &str = r#"#!/bin/sh
+case "$*" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac
+cat >&2 <<'SAID'
+ptxas info    : Compiling entry function '_Z1kPf' for 'sm_90'
+ptxas info    : Function properties for _Z1kPf
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 10 registers, used 0 barriers
+SAID
+while [ $# -gt 0 ]; do case "$1" in -o) echo code > "$2";; esac; shift; done
+"#;
+
+#[tokio::test]
+async fn numbers_are_shown_only_of_code_that_is_what_it_was() {
+    let project = Project::new(MEASURES);
+    let text = "__global__ void k(float* a) {\n  a[0] = 1;\n}\nvoid go(float* a) {\n  k<<<1, 256>>>(a);\n}\n";
+    project.write("k.cu", text);
+    let uri = project.uri("k.cu");
+    let mut server = start(&project, json!({})).await;
+    server.open(&uri, "cuda-cpp", 1, text).await;
+    server.find(|message| message["params"]["busy"] == true).await;
+    server.find(|message| message["params"]["busy"] == false).await;
+    let mut row = 0;
+    for (version, change, has, has_not) in [
+        (1, None, vec!["| `k` | 10 |", "| 100% |", "block of 256 (launch at line 5)"], "changed"),
+        // The launch is in another line now, as the list below the table says.
+        (2, Some(json!([[0, 0], [0, 0], "\n"])), vec!["| 100% |", "(from a launch)", "line 6"], "line 5"),
+        (3, Some(json!([[5, 9], [5, 12], "64"])), vec!["| `k` | 10 |", "block `64`"], "%"),
+        (4, Some(json!([[2, 2], [2, 2], "/**/"])), vec!["has changed since"], "| `k`"),
+    ] {
+        if let Some(change) = change {
+            server.change(&uri, version, &[change]).await;
+            server.diagnostics(version).await;
+            row = 1;
+        }
+        let hover = server.request("textDocument/hover", at(&uri, row, 16)).await.unwrap();
+        let page = hover["contents"]["value"].as_str().unwrap();
+        assert!(has.iter().all(|part| page.contains(part)), "{version}: {page}");
+        assert!(!page.contains(has_not), "{version}: {page}");
+    }
+    server.finish_ignoring(LATE).await;
+}
+
+/// Wants flags of a compile database and of settings.
+const WANTS_FLAGS: &str = r#"#!/bin/sh
+case "$*" in *--version*) echo 'Cuda compilation tools, release 13.0, V13.0.48'; exit 0;; esac
+for a in "$@"; do case "$a" in *.cu) file="$a";; esac; done
+case "$*" in
+  *-DFROM_DATABASE*-DFROM_SETTINGS*) echo "$file(1): warning #1-D: both" >&2;;
+  *) echo "$file(1): error: only $*" >&2; exit 2;;
+esac
+while [ $# -gt 0 ]; do case "$1" in -o) echo code > "$2";; esac; shift; done
+"#;
+
+#[tokio::test]
+async fn a_folder_within_a_repository_is_compiled_as_the_repository_is() {
+    let project = Project::new(WANTS_FLAGS);
+    project.write(".git/HEAD", "ref: refs/heads/main\n");
+    project.write("stitchcuda.toml", "[nvcc]\nextraFlags = [\"-DFROM_SETTINGS\"]\n");
+    project.write("src/app/k.cu", "int x;\n");
+    let entry = json!([{
+        "directory": project.path(""), "command": "nvcc -DFROM_DATABASE -c src/app/k.cu", "file": "src/app/k.cu"
+    }]);
+    project.write("compile_commands.json", &entry.to_string());
+    let uri = project.uri("src/app/k.cu");
+    let mut server = TestServer::with(project.options());
+    let params = json!({"capabilities": {}, "rootUri": project.uri("src/app")});
+    server.request("initialize", params).await.unwrap();
+    server.notify("initialized", json!({})).await;
+    server.open(&uri, "cuda-cpp", 1, "int x;\n").await;
+    let published = compiled(&mut server, 1).await;
+    assert_eq!(codes(&published), ["nvcc/warning"], "{published}");
     server.finish_ignoring(LATE).await;
 }
 

@@ -1,8 +1,8 @@
 //! Which settings hold for which file.
 //!
 //! Later sources win: the defaults, the user's own `stitchcuda.toml`, the workspace's, the environment, the editor, flags. The
-//! workspace's is the nearest one above a file that lies within the file's folder; of several folders of a workspace, it
-//! is the one with the longest path. So two projects in one window don't share settings.
+//! workspace's is the nearest one above a file that lies within the file's folder, or above that within its repository; of several
+//! folders of a workspace, it is the one with the longest path. So two projects in one window don't share settings.
 //!
 //! Files are read once, until [`Settings::reload`]. Whoever owns a watcher calls it when a `stitchcuda.toml` changes.
 
@@ -186,7 +186,9 @@ impl Settings {
         let user = self.surroundings.folders.config.as_ref().map(|config| config.join(FILE_NAME));
         let user = user.and_then(|path| state.file(&path, Source::User));
         let workspace = place.zip(folder.as_ref()).and_then(|(place, folder)| {
-            let within = place.ancestors().take_while(|ancestor| ancestor.starts_with(&folder.path));
+            // An editor may show a part of a repository.
+            let project = repository_of(&folder.path).unwrap_or(&folder.path);
+            let within = place.ancestors().take_while(|ancestor| ancestor.starts_with(project));
             within
                 .map(|ancestor| ancestor.join(FILE_NAME))
                 .find_map(|path| state.file(&path, Source::Workspace))
@@ -250,10 +252,39 @@ impl File {
     }
 }
 
-/// The folder that a file given on a command line belongs to: the nearest above it with a `stitchcuda.toml` or a `.git`, or else its own.
+/// What marks the folder of a project, besides the root of a repository.
+const MARKS: [&str; 2] = [FILE_NAME, "compile_commands.json"];
+
+/// The folder of the project that a file belongs to, wherever it is looked at from: the root of the repository around it; else the
+/// nearest above it with a `stitchcuda.toml` or a `compile_commands.json`; else its own.
+///
+/// A folder above the file's own that everybody may write to, such as `/tmp`, ends the search: anybody could mark it.
 pub fn workspace_of(file: &Path) -> Option<PathBuf> {
-    let marked = |folder: &&Path| [FILE_NAME, ".git"].iter().any(|mark| folder.join(mark).exists());
-    file.ancestors().skip(1).find(marked).or_else(|| file.parent()).map(Path::to_owned)
+    let own = file.parent()?;
+    let is_marked = |folder: &&Path| MARKS.iter().any(|mark| folder.join(mark).exists());
+    let marked = || upwards(own).find(is_marked);
+    Some(repository_of(own).or_else(marked).unwrap_or(own).to_owned())
+}
+
+/// The root of the repository that a folder lies in, or is.
+fn repository_of(folder: &Path) -> Option<&Path> {
+    upwards(folder).find(|above| above.join(".git").exists())
+}
+
+/// A folder and those above it, up to one that everybody may write to.
+fn upwards(own: &Path) -> impl Iterator<Item = &Path> {
+    own.ancestors().take_while(move |folder| *folder == own || !is_open_to_all(folder))
+}
+
+#[cfg(unix)]
+fn is_open_to_all(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    folder.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o002 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_all(_: &Path) -> bool {
+    false
 }
 
 /// The folder that `place` lies in; of several, the innermost.

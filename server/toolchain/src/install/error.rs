@@ -28,6 +28,14 @@ pub enum InstallError {
         /// As it was written.
         text: String,
     },
+    /// Not a part of a toolkit.
+    #[error("`{text}` is no part that can be installed. There are: {known}.")]
+    NoPart {
+        /// As it was written.
+        text: String,
+        /// Those that there are.
+        known: String,
+    },
     /// The wheels of this release hold no nvcc.
     #[error(
         "CUDA {release} can't be installed from wheels: before CUDA 13 they hold ptxas and libnvvm, but not nvcc. Install 13 or newer here (`stitchcuda toolchain install 13`), or CUDA {release} with your system's package manager or conda, and name it in CUDA_HOME."
@@ -193,6 +201,7 @@ impl InstallError {
     pub fn kind(&self) -> Kind {
         match self {
             Self::NoRelease { .. }
+            | Self::NoPart { .. }
             | Self::NoCompiler { .. }
             | Self::NotInstalled { .. }
             | Self::Several { .. } => Kind::Usage,

@@ -36,7 +36,7 @@ pub use access::Access;
 pub use download::Patience;
 pub(crate) use download::free_bytes;
 pub use error::{InstallError, Kind};
-pub use packages::Release;
+pub use packages::{Part, Release};
 pub use pip::Pip;
 pub use store::{Installed, Manifest, Removed, WheelRecord};
 
@@ -112,6 +112,7 @@ pub struct Installer {
     environment: Environment,
     resolver: Arc<dyn Resolver>,
     patience: Patience,
+    parts: Vec<Part>,
 }
 
 impl Installer {
@@ -123,12 +124,18 @@ impl Installer {
 
     /// With another folder and resolver.
     pub fn with_resolver(folder: PathBuf, environment: Environment, resolver: Arc<dyn Resolver>) -> Self {
-        Self { folder, environment, resolver, patience: Patience::default() }
+        Self { folder, environment, resolver, patience: Patience::default(), parts: Vec::new() }
     }
 
     /// Sets how long failed downloads are tried again.
     pub fn patience(mut self, patience: Patience) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// Asks for these libraries besides. Where the release is installed, they are added to it.
+    pub fn with(mut self, parts: Vec<Part>) -> Self {
+        self.parts = parts;
         self
     }
 
@@ -150,7 +157,7 @@ impl Installer {
     ) -> Result<Installed, InstallError> {
         release.check()?;
         if let Some(version) = release.exact()
-            && let Some(installed) = store::load(&self.toolkits(), version)
+            && let Some(installed) = self.load(version)
         {
             report(Progress { stage: Stage::Done, item: version.to_string(), done: 0, total: None });
             return Ok(installed);
@@ -205,12 +212,15 @@ impl Installer {
         report(Progress { stage: Stage::Resolving, item: release.to_string(), done: 0, total: None });
         let (version, whole) = packages::look_up(release, self.resolver.as_ref(), report, cancel).await?;
         // It may be there: `latest` is known only now, and another process may have held the lock.
-        if let Some(installed) = store::load(&toolkits, version) {
+        if let Some(installed) = self.load(version) {
             report(Progress { stage: Stage::Done, item: version.to_string(), done: 0, total: None });
             return Ok(installed);
         }
         store::check_place(&toolkits, version)?;
-        let plan = packages::plan(version, &whole, self.resolver.as_ref(), report, cancel).await?;
+        let before = store::load(&toolkits, version);
+        let manifest = before.as_ref().map(|installed| &installed.manifest);
+        let resolver = self.resolver.as_ref();
+        let plan = packages::plan(version, &whole, &self.parts, manifest, resolver, report, cancel).await?;
         let access = self.resolver.access(cancel).await;
         let client = access.client()?;
         let downloads = self.folder.join("downloads");
@@ -219,16 +229,28 @@ impl Installer {
         let fetched = cancel.run_until_cancelled(fetcher.fetch_all(&plan.wheels, report)).await;
         let files = fetched.ok_or_else(cut)??;
         let new = store::HalfMade::create(&toolkits, plan.version)?;
-        let unpacked = unpack::unpack_all(&plan.wheels, &files, new.path(), report, cancel).await?;
+        if let Some(before) = &before {
+            new.begin_with(&before.folder)?;
+        }
+        let unpacked = unpack::unpack_all(&plan, &files, new.path(), report, cancel).await?;
         unpack::complete(new.path()).map_err(|source| error::at(new.path(), "completed", source))?;
         report(Progress { stage: Stage::Checking, item: "nvcc".into(), done: 0, total: None });
         self.try_out(new.path(), plan.version, cancel).await?;
         let manifest = Manifest::of(&plan, &files, unpacked);
+        let manifest = match &before {
+            Some(before) => manifest.over(&before.manifest),
+            None => manifest,
+        };
         let installed = new.put_in_place(manifest)?;
         download::remove_all(&files);
         drop(lock);
         report(Progress { stage: Stage::Done, item: plan.version.to_string(), done: 0, total: None });
         Ok(installed)
+    }
+
+    /// A release that is installed with all that is asked for.
+    fn load(&self, version: Version) -> Option<Installed> {
+        store::load(&self.toolkits(), version).filter(|installed| installed.manifest.has(&self.parts))
     }
 
     /// The toolkits that are installed, newest first.

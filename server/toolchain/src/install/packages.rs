@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{InstallError, Report, Resolver, Wheel};
+use super::{InstallError, Manifest, Report, Resolver, Wheel, WheelRecord};
 use crate::discovery::Version;
 
 /// The package whose extras are the parts.
@@ -17,8 +17,13 @@ const WHOLE: &str = "cuda-toolkit";
 /// The parts that a toolkit needs: nvcc and what it calls, the headers and the runtime.
 const NEEDED: &[&str] = &["nvcc", "crt", "nvvm", "cudart", "cccl"];
 /// Parts that are taken where the release has them: NVRTC, tools to take binaries apart, curand (clang's CUDA headers
-/// want its header), the sanitizer.
-const WELCOME: &[&str] = &["nvrtc", "cuobjdump", "nvdisasm", "curand", "sanitizer"];
+/// want its header), the sanitizer, and small ones whose headers programs include.
+const WELCOME: &[&str] =
+    &["nvrtc", "cuobjdump", "nvdisasm", "curand", "sanitizer", "nvtx", "profiler", "nvml"];
+/// Libraries that a person may ask for: extras of `cuda-toolkit` 13.5. Their wheels have up to 600 MB, nearly all of it code for
+/// the device, so only what a compile needs is unpacked.
+const LIBRARIES: &[&str] =
+    &["cublas", "cufft", "cusolver", "cusparse", "npp", "nvjpeg", "nvjitlink", "cupti", "cufile", "cudla"];
 /// The first release whose wheels hold nvcc.
 const FIRST_WITH_COMPILER: u32 = 13;
 
@@ -88,6 +93,31 @@ impl Release {
     }
 }
 
+/// A library that a person asks for besides: `cublas`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part(String);
+
+impl FromStr for Part {
+    type Err = InstallError;
+
+    fn from_str(text: &str) -> Result<Self, InstallError> {
+        let name = text.trim().to_ascii_lowercase();
+        let known = || LIBRARIES.iter().chain(WELCOME).chain(NEEDED);
+        if known().any(|known| *known == name) {
+            return Ok(Self(name));
+        }
+        let known = LIBRARIES.iter().chain(WELCOME).copied().collect::<Vec<_>>().join(", ");
+        Err(InstallError::NoPart { text: text.into(), known })
+    }
+}
+
+impl Part {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
 /// What to install.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
@@ -95,6 +125,19 @@ pub(super) struct Plan {
     /// The version of `cuda-toolkit`, such as 13.5.0.
     pub(super) full_version: String,
     pub(super) wheels: Vec<Wheel>,
+    /// How much of each wheel is unpacked.
+    pub(super) extents: Vec<Extent>,
+    /// The parts that there are then.
+    pub(super) parts: Vec<String>,
+}
+
+/// How much of a wheel is unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All.
+    Whole,
+    /// What a compile needs: headers, and libraries as small as stubs are.
+    ForCompiling,
 }
 
 /// Which release is meant, and the package that names its parts.
@@ -114,40 +157,67 @@ pub(super) async fn look_up(
     Ok((version, whole))
 }
 
-/// Finds the wheels of a release.
+/// Finds the wheels of a release: those of `asked` besides. Where the release is installed, only those that it lacks.
 pub(super) async fn plan(
     version: Version,
     whole: &Wheel,
+    asked: &[Part],
+    installed: Option<&Manifest>,
     resolver: &dyn Resolver,
     report: Report<'_>,
     cancel: &CancellationToken,
 ) -> Result<Plan, InstallError> {
-    let requirements = parts(whole, version)?;
-    let wheels = resolver.resolve(&requirements, report, cancel).await?;
-    for requirement in &requirements {
-        let name = name_of(requirement);
-        if !wheels.iter().any(|wheel| same_name(&wheel.name, name)) {
-            return Err(InstallError::BadIndex { problem: format!("it has no wheel for {requirement}") });
+    let own = if installed.is_some() { Vec::new() } else { parts(whole, version, NEEDED, WELCOME)? };
+    let names: Vec<&str> = asked.iter().map(Part::name).collect();
+    let mut requirements = own.clone();
+    for requirement in parts(whole, version, &names, &[])? {
+        let is_same = |wheel: &WheelRecord| same_name(&wheel.name, name_of(&requirement));
+        let is_there = installed.is_some_and(|manifest| manifest.wheels.iter().any(is_same));
+        if !is_there && !requirements.contains(&requirement) {
+            requirements.push(requirement);
         }
     }
-    Ok(Plan { version, full_version: whole.version.clone(), wheels })
+    let found = if requirements.is_empty() {
+        Vec::new()
+    } else {
+        resolver.resolve(&requirements, report, cancel).await?
+    };
+    let (mut wheels, mut extents) = (Vec::new(), Vec::new());
+    for (index, requirement) in requirements.iter().enumerate() {
+        let name = name_of(requirement);
+        let wheel = found.iter().find(|wheel| same_name(&wheel.name, name));
+        let missing = || InstallError::BadIndex { problem: format!("it has no wheel for {requirement}") };
+        wheels.push(wheel.ok_or_else(missing)?.clone());
+        extents.push(if index < own.len() { Extent::Whole } else { Extent::ForCompiling });
+    }
+    let mut parts: Vec<String> = installed.map_or_else(
+        || NEEDED.iter().chain(WELCOME).map(|name| (*name).to_owned()).collect(),
+        |manifest| manifest.parts.clone(),
+    );
+    parts.extend(names.iter().map(|name| (*name).to_owned()));
+    parts.sort();
+    parts.dedup();
+    Ok(Plan { version, full_version: whole.version.clone(), wheels, extents, parts })
 }
 
-/// The requirements of the parts that are wanted.
-fn parts(whole: &Wheel, version: Version) -> Result<Vec<String>, InstallError> {
+/// The requirements of parts, which must be there or are taken where they are.
+fn parts(
+    whole: &Wheel,
+    version: Version,
+    needed: &[&str],
+    welcome: &[&str],
+) -> Result<Vec<String>, InstallError> {
     let mut requirements: Vec<String> = Vec::new();
-    for extra in NEEDED.iter().chain(WELCOME) {
-        let of_extra = whole.requires.iter().filter(|line| extra_of(line) == Some(*extra));
-        let before = requirements.len();
+    for extra in needed.iter().chain(welcome) {
         let mut any = false;
-        for line in of_extra {
+        for line in whole.requires.iter().filter(|line| extra_of(line) == Some(*extra)) {
             any = true;
             let requirement = line.split(';').next().unwrap_or_default().trim().to_string();
             if !requirements.contains(&requirement) {
                 requirements.push(requirement);
             }
         }
-        if !any && before == requirements.len() && NEEDED.contains(extra) {
+        if !any && needed.contains(extra) {
             return Err(InstallError::BadIndex {
                 problem: format!("{WHOLE} {} names no part `{extra}` for CUDA {version}", whole.version),
             });
@@ -239,9 +309,12 @@ mod tests {
             "nvidia-cuda-cccl==13.3.5.0.6.*",
             "nvidia-curand==10.4.5.25.*",
         ];
-        assert_eq!(parts(&whole, version).unwrap(), expected);
+        let base = |whole: &Wheel| parts(whole, version, NEEDED, WELCOME);
+        assert_eq!(base(&whole).unwrap(), expected);
+        assert_eq!(parts(&whole, version, &["cublas"], &[]).unwrap(), ["nvidia-cublas==13.10.0.20.*"]);
+        assert!(parts(&whole, version, &["npp"], &[]).is_err());
         whole.requires.retain(|line| !line.contains("'cudart'"));
-        assert!(parts(&whole, version).unwrap_err().to_string().contains("`cudart`"));
+        assert!(base(&whole).unwrap_err().to_string().contains("`cudart`"));
         assert_eq!(extra_of("a; extra == \"x\""), Some("x"));
         assert_eq!(name_of("nvidia-cuda-nvcc>=1"), "nvidia-cuda-nvcc");
         assert!(same_name("nvidia_cuda.nvcc", "NVIDIA-cuda-nvcc"));

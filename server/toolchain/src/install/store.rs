@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::error::at;
-use super::packages::Plan;
+use super::packages::{Part, Plan};
 use super::{InstallError, Progress, Report, Stage};
 use crate::discovery::Version;
 use crate::removal::remove_folder;
@@ -35,6 +35,9 @@ pub struct Manifest {
     pub bytes: u64,
     /// The wheels.
     pub wheels: Vec<WheelRecord>,
+    /// The parts that these are, by their names among the extras of `cuda-toolkit`.
+    #[serde(default)]
+    pub parts: Vec<String>,
 }
 
 /// One wheel of an installation.
@@ -64,7 +67,20 @@ impl Manifest {
             full_version: plan.full_version.clone(),
             bytes,
             wheels: plan.wheels.iter().zip(files).map(record).collect(),
+            parts: plan.parts.clone(),
         }
+    }
+
+    /// The same on top of what was there.
+    pub(super) fn over(mut self, before: &Self) -> Self {
+        self.bytes += before.bytes;
+        self.wheels.splice(0..0, before.wheels.iter().cloned());
+        self
+    }
+
+    /// Whether these parts are there.
+    pub(super) fn has(&self, asked: &[Part]) -> bool {
+        asked.iter().all(|part| self.parts.iter().any(|known| known == part.name()))
     }
 }
 
@@ -178,6 +194,11 @@ impl HalfMade {
         &self.folder
     }
 
+    /// Takes over all files of an installed toolkit, as hard links where the file system has them, so that it costs no room.
+    pub(super) fn begin_with(&self, installed: &Path) -> Result<(), InstallError> {
+        link_all(installed, &self.folder).map_err(|source| at(installed, "taken over", source))
+    }
+
     /// Writes the manifest, and moves the toolkit to its place in one step.
     pub(super) fn put_in_place(mut self, manifest: Manifest) -> Result<Installed, InstallError> {
         let path = self.folder.join(MANIFEST);
@@ -195,6 +216,22 @@ impl HalfMade {
         self.in_place = true;
         Ok(Installed { folder: place, manifest })
     }
+}
+
+fn link_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            link_all(&entry.path(), &target)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
+        } else if entry.file_name() != MANIFEST && fs::hard_link(entry.path(), &target).is_err() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for HalfMade {

@@ -13,7 +13,8 @@ use zip::ZipArchive;
 
 use super::download::check_free;
 use super::error::at;
-use super::{InstallError, Progress, Report, Stage, Wheel};
+use super::packages::{Extent, Plan};
+use super::{InstallError, Progress, Report, Stage};
 
 /// What a whole toolkit may hold (13.5 has 600 MB in 8,000 files), so that a bomb stops early.
 const MOST_BYTES: u64 = 8 << 30;
@@ -25,13 +26,14 @@ const SMALL: u64 = 1 << 20;
 
 /// Unpacks all wheels into the folder. Returns how many bytes that made.
 pub(super) async fn unpack_all(
-    wheels: &[Wheel],
+    plan: &Plan,
     files: &[PathBuf],
     root: &Path,
     report: Report<'_>,
     cancel: &CancellationToken,
 ) -> Result<u64, InstallError> {
-    let names: Vec<_> = wheels.iter().map(|wheel| wheel.name.clone()).collect();
+    let named = plan.wheels.iter().zip(&plan.extents);
+    let names: Vec<_> = named.map(|(wheel, extent)| (wheel.name.clone(), *extent)).collect();
     let (sender, mut receiver) = tokio::sync::mpsc::channel(64);
     let work = tokio::task::spawn_blocking({
         let (files, root, cancel) = (files.to_vec(), root.to_path_buf(), cancel.clone());
@@ -50,7 +52,7 @@ pub(super) async fn unpack_all(
 }
 
 fn unpack_blocking(
-    names: &[String],
+    names: &[(String, Extent)],
     files: &[PathBuf],
     root: &Path,
     cancel: &CancellationToken,
@@ -58,7 +60,7 @@ fn unpack_blocking(
 ) -> Result<u64, InstallError> {
     let mut archives = Vec::new();
     let (mut total, mut count) = (0_u64, 0_usize);
-    for (name, file) in names.iter().zip(files) {
+    for ((name, extent), file) in names.iter().zip(files) {
         let bad = |problem: String| InstallError::BadWheel { wheel: name.clone(), problem };
         let opened = File::open(file).map_err(|source| at(file, "opened", source))?;
         let mut archive =
@@ -66,7 +68,11 @@ fn unpack_blocking(
         count += archive.len();
         for index in 0..archive.len() {
             let entry = archive.by_index_raw(index).map_err(|error| bad(error.to_string()))?;
-            total = total.saturating_add(entry.size());
+            let size = entry.size();
+            if entry.name().is_ok_and(|name| !keeps(*extent, &name, size)) {
+                continue;
+            }
+            total = total.saturating_add(size);
             if entry.size() > SMALL && entry.size() / TIGHTEST > entry.compressed_size() {
                 let (name, size) = (entry.name().unwrap_or_default().into_owned(), entry.size());
                 return Err(bad(format!("{name} unpacks to {size} bytes")));
@@ -81,21 +87,35 @@ fn unpack_blocking(
     }
     check_free(root, total)?;
     let mut done = 0;
-    for (name, archive) in names.iter().zip(&mut archives) {
+    for ((name, extent), archive) in names.iter().zip(&mut archives) {
         for index in 0..archive.len() {
             if cancel.is_cancelled() {
                 return Err(InstallError::Cancelled { kept: 0 });
             }
-            done += unpack_one(name, archive, index, root)?;
+            done += unpack_one(name, *extent, archive, index, root)?;
             tell(Progress { stage: Stage::Unpacking, item: name.clone(), done, total: Some(total) });
         }
     }
     Ok(done)
 }
 
+/// Libraries up to this size are unpacked with headers: stubs to link with, not code for devices.
+const STUB: u64 = 4 << 20;
+
+/// Whether an entry is unpacked. A name that leads elsewhere is, so that it is refused.
+fn keeps(extent: Extent, name: &str, size: u64) -> bool {
+    extent == Extent::Whole
+        || place_of(name).is_none_or(|place| {
+            place.starts_with("include")
+                || place.starts_with("wheels")
+                || (place.starts_with("lib") && size <= STUB)
+        })
+}
+
 /// Unpacks one entry. Returns its size.
 fn unpack_one(
     wheel: &str,
+    extent: Extent,
     archive: &mut ZipArchive<io::BufReader<File>>,
     index: usize,
     root: &Path,
@@ -103,7 +123,7 @@ fn unpack_one(
     let bad = |problem: String| InstallError::BadWheel { wheel: wheel.into(), problem };
     let mut entry = archive.by_index(index).map_err(|error| bad(error.to_string()))?;
     let name = entry.name().map_err(|error| bad(error.to_string()))?.into_owned();
-    if entry.is_dir() {
+    if entry.is_dir() || !keeps(extent, &name, entry.size()) {
         return Ok(0);
     }
     let place = place_of(&name).ok_or_else(|| bad(format!("the name {name:?} leads out of its folder")))?;
@@ -116,6 +136,10 @@ fn unpack_one(
     }
     let size = entry.size();
     let mode = entry.unix_mode().unwrap_or_default();
+    // It may be a hard link into the toolkit that this one is made from.
+    if extent == Extent::ForCompiling && fs::symlink_metadata(&path).is_ok() {
+        fs::remove_file(&path).map_err(|source| at(&path, "replaced", source))?;
+    }
     let mut file = File::create(&path).map_err(|source| at(&path, "made", source))?;
     let mut beginning = [0_u8; 4];
     let copied = copy(&mut entry, &mut file, size, &mut beginning).map_err(|trouble| match trouble {

@@ -82,9 +82,8 @@ impl Source {
     }
 
     /// The same, in a program with other texts.
-    pub(super) fn among(mut self, others: String, unknown_use: bool) -> Self {
+    pub(super) fn among(mut self, others: String) -> Self {
         self.foreign.others = others;
-        self.foreign.unknown_use = unknown_use;
         self
     }
 }

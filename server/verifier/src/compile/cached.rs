@@ -1,7 +1,7 @@
 //! Runs a planned compile, or gives what the same compile said before.
 //!
 //! A result stands while nvcc, the flags, the source and every file that was read are what they were. The compiler lists the files
-//! itself (`-MD`). Those of the system are compared by size and time of change, the others by content, so that a
+//! itself (`-MD`); what it looked for and did not find, [`lookups`] works out. Those of the system are compared by size and time of change, the others by content, so that a
 //! `git checkout` there and back costs nothing.
 
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use stitch_session::cache::Key;
 use stitch_toolchain::process::{Finished, Program, Scratch};
 use tokio_util::sync::CancellationToken;
 
+use super::lookups::Lookups;
 use super::{CompileRequest, Trouble, blocking, command, plan::Plan};
 use crate::compiler_text::{self, Origin};
 
@@ -35,6 +36,8 @@ struct Kept {
     success: bool,
     text: String,
     files: Vec<(String, u64)>,
+    /// Which of the paths that were looked at exist: [`Lookups::print`].
+    lookups: u64,
 }
 
 const PLACE: &str = "@scratch@";
@@ -69,22 +72,28 @@ pub(super) async fn run_in(
     embedded: &str,
     cancel: &CancellationToken,
 ) -> Result<Outcome, Trouble> {
+    let own_name = crate::paths::printable(&plan.unit);
+    let renamed = with_plain_name(plan, scratch)?;
+    let plan = renamed.as_ref().unwrap_or(plan);
     let arguments = command::arguments(plan, scratch.path());
     let place = scratch.path().display().to_string();
     let program = program(request, plan, scratch, &arguments);
     let line = program.command_line();
     let key = match &request.cache {
         Some(_) => {
-            let (plan, place, embedded) = (plan.clone(), place.clone(), embedded.to_owned());
+            // What it said names the source.
+            let embedded =
+                if renamed.is_some() { format!("{embedded}{own_name}") } else { embedded.to_owned() };
+            let (plan, place) = (plan.clone(), place.clone());
             let arguments = arguments.clone();
             blocking(move || key(&plan, &arguments, &place, &embedded)).await?
         }
         None => None,
     };
     if let Some((cache, key)) = request.cache.clone().zip(key) {
-        let (directory, place, line) = (plan.directory.clone(), place.clone(), line.clone());
-        let kept = blocking(move || cache.get(&key).and_then(|bytes| still_true(&bytes, &directory, &place)))
-            .await?;
+        let (plan, place) = (plan.clone(), place.clone());
+        let kept =
+            blocking(move || cache.get(&key).and_then(|bytes| still_true(&bytes, &plan, &place))).await?;
         if let Some(kept) = kept {
             let dependencies = kept.files.into_iter().map(|(name, _)| name).collect();
             return Ok(Outcome {
@@ -98,7 +107,7 @@ pub(super) async fn run_in(
     }
     let finished = program.run(cancel).await?;
     let mut outcome = Outcome {
-        success: finished.status.success(),
+        success: finished.status.success() && made_code(&finished, plan, scratch)?,
         text: said(&finished),
         dependencies: listed(&scratch.path().join(command::DEPENDENCIES)),
         command: line,
@@ -107,14 +116,56 @@ pub(super) async fn run_in(
     if !outcome.success && names_assembly(&outcome.text) {
         outcome.text = place_assembly(request, plan, scratch, cancel).await?.unwrap_or(outcome.text);
     }
+    if renamed.is_some() {
+        outcome.text = outcome.text.replace(&*plan.unit.to_string_lossy(), &own_name);
+    }
     if let Some((cache, key)) = request.cache.clone().zip(key) {
-        let (outcome, directory) = (outcome.clone(), plan.directory.clone());
-        blocking(move || keep(&outcome, &directory, &place).map(|value| cache.put(&key, &value))).await?;
+        let (outcome, plan) = (outcome.clone(), plan.clone());
+        blocking(move || keep(&outcome, &plan, &place).map(|value| cache.put(&key, &value))).await?;
     }
     Ok(outcome)
 }
 
+/// A plan that reaches a source by another name, where its own is no text of one line and can't be said to nvcc, or by it. `None`
+/// where it can.
+fn with_plain_name(plan: &Plan, scratch: &Scratch) -> Result<Option<Plan>, Trouble> {
+    if plan.unit.to_str().is_some_and(|name| !name.contains(char::is_control)) {
+        return Ok(None);
+    }
+    let refuse = |reason: String| Trouble::Unreadable { path: plan.unit.clone(), reason };
+    let folder = plan.unit.parent().and_then(Path::to_str);
+    let folder = folder.ok_or_else(|| refuse("the name of its folder is not UTF-8; rename it".to_owned()))?;
+    let ending = plan.unit.extension().and_then(|ending| ending.to_str()).unwrap_or("cu");
+    let link = scratch.path().join(format!("source.{ending}"));
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&plan.unit, &link)
+        .map_err(|error| refuse(format!("its name is not UTF-8, and it can't be linked to: {error}")))?;
+    let mut arguments = plan.arguments.clone();
+    arguments.extend(["-I".to_owned(), folder.to_owned()]);
+    Ok(Some(Plan { unit: link, arguments, ..plan.clone() }))
+}
+
+/// Whether there is code. Whoever ends well without any is no nvcc, or was told to do something else.
+fn made_code(finished: &Finished, plan: &Plan, scratch: &Scratch) -> Result<bool, Trouble> {
+    let size = scratch.path().join(command::OUTPUT).metadata().map_or(0, |metadata| metadata.len());
+    if size > 0 {
+        return Ok(true);
+    }
+    let printed = said(finished);
+    let first = printed.lines().map(str::trim).find(|line| !line.is_empty());
+    let printed =
+        first.map_or("nothing".to_owned(), |line| format!("`{}`", line.chars().take(80).collect::<String>()));
+    Err(Trouble::Failed {
+        reason: format!(
+            "{} ended well but wrote no code; it printed {printed}. Check that it is nvcc, and that no flag asks for something else",
+            plan.nvcc.display()
+        ),
+    })
+}
+
 fn program(request: &CompileRequest, plan: &Plan, scratch: &Scratch, arguments: &[String]) -> Program {
+    // Only a database says where to run. Anywhere else, what a compiler leaves behind would lie among the user's sources.
+    let directory = if plan.from_database { plan.directory.as_path() } else { scratch.path() };
     // Messages are read, so they must be in the language that is read, and without colours.
     Program::new(&plan.nvcc)
         .args(arguments)
@@ -123,7 +174,7 @@ fn program(request: &CompileRequest, plan: &Plan, scratch: &Scratch, arguments: 
         .env("LANGUAGE", "C")
         .env_remove("CLICOLOR_FORCE")
         .env_remove("GCC_COLORS")
-        .current_dir(&plan.directory)
+        .current_dir(directory)
         .time_limit(request.time_limit)
         .output_limit(OUTPUT_LIMIT)
         .scratch(scratch)
@@ -147,16 +198,21 @@ fn listed(file: &Path) -> Vec<String> {
 
 /// What tells one version of a file from another.
 fn fingerprint(path: &Path) -> Option<u64> {
-    let system = ["/usr/", "/opt/"].iter().any(|folder| path.starts_with(folder));
-    let in_toolkit =
-        || path.components().any(|part| matches!(part.as_os_str().to_str(), Some("cccl" | "crt" | "nvidia")));
-    if system || in_toolkit() {
+    if is_system(path) {
         let metadata = path.metadata().ok()?;
         let changed = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         let print = format!("{}/{}", metadata.len(), changed.as_nanos());
         return Some(xxhash_rust::xxh3::xxh3_64(print.as_bytes()));
     }
     Some(xxhash_rust::xxh3::xxh3_64(&std::fs::read(path).ok()?))
+}
+
+/// Whether a file belongs to the system or to a toolkit, whose files change all at once.
+fn is_system(path: &Path) -> bool {
+    let system = ["/usr/", "/opt/"].iter().any(|folder| path.starts_with(folder));
+    let in_toolkit =
+        || path.components().any(|part| matches!(part.as_os_str().to_str(), Some("cccl" | "crt" | "nvidia")));
+    system || in_toolkit()
 }
 
 fn key(plan: &Plan, arguments: &[String], place: &str, embedded: &str) -> Option<Key> {
@@ -189,11 +245,12 @@ fn fingerprint_of_program(program: &Path) -> Option<String> {
     Some(format!("{}/{}/{}", program.display(), metadata.len(), changed.as_nanos()))
 }
 
-/// The kept result, if every file it was made from is what it was.
-fn still_true(bytes: &[u8], directory: &Path, place: &str) -> Option<Kept> {
+/// The kept result, if every file it was made from is what it was, and none has appeared that would be found before one of them.
+fn still_true(bytes: &[u8], plan: &Plan, place: &str) -> Option<Kept> {
     let mut kept: Kept = serde_json::from_slice(bytes).ok()?;
-    let same = |(name, print): &(String, u64)| fingerprint(&directory.join(name)) == Some(*print);
-    if !kept.files.iter().all(same) {
+    let same = |(name, print): &(String, u64)| fingerprint(&plan.directory.join(name)) == Some(*print);
+    if !kept.files.iter().all(same) || kept.lookups != lookups(plan, kept.files.iter().map(|(name, _)| name))
+    {
         return None;
     }
     kept.text = kept.text.replace(PLACE, place);
@@ -202,17 +259,36 @@ fn still_true(bytes: &[u8], directory: &Path, place: &str) -> Option<Kept> {
 
 /// What to keep. `None` where the compiler did not list what it read, as when a header was not found: the result may change
 /// without any listed file changing.
-fn keep(outcome: &Outcome, directory: &Path, place: &str) -> Option<Vec<u8>> {
+fn keep(outcome: &Outcome, plan: &Plan, place: &str) -> Option<Vec<u8>> {
     let outside = |name: &&String| !Path::new(name.as_str()).starts_with(place);
     let files: Option<Vec<(String, u64)>> = outcome
         .dependencies
         .iter()
         .filter(outside)
-        .map(|name| Some((name.clone(), fingerprint(&directory.join(name))?)))
+        .map(|name| Some((name.clone(), fingerprint(&plan.directory.join(name))?)))
         .collect();
     let files = files.filter(|_| !outcome.dependencies.is_empty())?;
-    let kept = Kept { success: outcome.success, text: outcome.text.replace(place, PLACE), files };
-    serde_json::to_vec(&kept).ok()
+    let lookups = lookups(plan, files.iter().map(|(name, _)| name));
+    let text = outcome.text.replace(place, PLACE);
+    serde_json::to_vec(&Kept { success: outcome.success, text, files, lookups }).ok()
+}
+
+fn lookups<'a>(plan: &Plan, files: impl Iterator<Item = &'a String>) -> u64 {
+    let mut lookups = Lookups::new(plan.include_folders());
+    if let Ok(text) = std::fs::read(&plan.unit) {
+        lookups.of_source(&plan.unit, &text);
+    }
+    for name in files {
+        let path = plan.directory.join(name);
+        if is_system(&path) {
+            lookups.of_system(&path);
+        } else if path != plan.unit
+            && let Ok(text) = std::fs::read(&path)
+        {
+            lookups.of_source(&path, &text);
+        }
+    }
+    lookups.print()
 }
 
 /// Whether the assembler points into a file that nvcc made and removed.
@@ -307,15 +383,16 @@ mod tests {
             command: String::new(),
             from_cache: false,
         };
-        let bytes = keep(&outcome, folder.path(), "/tmp/s").unwrap();
-        let kept = still_true(&bytes, folder.path(), "/tmp/t").unwrap();
-        assert_eq!(kept.text, "/tmp/t/unit.cu(3): error: x");
+        let plan = Plan::in_folder(folder.path());
+        let bytes = keep(&outcome, &plan, "/tmp/s").unwrap();
+        let stands = || still_true(&bytes, &plan, "/tmp/t");
+        assert_eq!(stands().unwrap().text, "/tmp/t/unit.cu(3): error: x");
         std::fs::write(&header, "two").unwrap();
-        assert!(still_true(&bytes, folder.path(), "/tmp/t").is_none());
+        assert!(stands().is_none());
         std::fs::write(&header, "one").unwrap();
-        assert!(still_true(&bytes, folder.path(), "/tmp/t").is_some());
+        assert!(stands().is_some());
         std::fs::remove_file(&header).unwrap();
-        assert!(still_true(&bytes, folder.path(), "/tmp/t").is_none());
-        assert!(keep(&Outcome { dependencies: Vec::new(), ..outcome }, folder.path(), "/tmp/s").is_none());
+        assert!(stands().is_none());
+        assert!(keep(&Outcome { dependencies: Vec::new(), ..outcome }, &plan, "/tmp/s").is_none());
     }
 }

@@ -101,6 +101,80 @@ pub(super) fn system_folders(flags: &[String]) -> Vec<String> {
     folders
 }
 
+/// Options that name folders of headers. Source: `nvcc --help`, and gcc's manual for what is passed on to it.
+const INCLUDE: [&str; 7] =
+    ["-I", "--include-path", "-isystem", "--system-include", "-iquote", "-idirafter", "/I"];
+
+/// All folders of headers that flags name, also those passed on to the host compiler.
+pub(super) fn include_folders(flags: &[String]) -> Vec<String> {
+    let passed_on = flags.iter().flat_map(|flag| {
+        let value = flag.strip_prefix("-Xcompiler=").or_else(|| flag.strip_prefix("--compiler-options="));
+        value.unwrap_or(flag).split(',').map(|part| part.trim_matches(['"', '\'']).to_owned())
+    });
+    let words: Vec<String> = passed_on.collect();
+    let mut folders = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let Some(option) =
+            INCLUDE.iter().filter(|option| word.starts_with(**option)).max_by_key(|option| option.len())
+        else {
+            continue;
+        };
+        match word[option.len()..].trim_start_matches('=') {
+            "" => folders.extend(words.get(at + 1).cloned()),
+            glued => folders.push(glued.to_owned()),
+        }
+    }
+    folders
+}
+
+/// Options whose value is a path, as a word of its own, after `=` or glued on. Source: `nvcc --help`, CUDA 13.
+const PATHS: [&str; 12] = [
+    "-I",
+    "--include-path",
+    "-isystem",
+    "--system-include",
+    "-include",
+    "--pre-include",
+    "-L",
+    "--library-path",
+    "-optf",
+    "--options-file",
+    "-ccbin",
+    "--compiler-bindir",
+];
+
+/// The same flags with relative paths made absolute from `base`, so that they mean the same wherever the compiler runs.
+/// Names of programs that `PATH` leads to stay.
+pub(super) fn based(flags: &[String], base: &Path) -> Vec<String> {
+    let mut is_value = false;
+    flags
+        .iter()
+        .map(|flag| {
+            if std::mem::replace(&mut is_value, PATHS.contains(&flag.as_str())) {
+                return absolute(flag, base);
+            }
+            let glued = |option: &&&str| flag.len() > option.len() && flag.starts_with(**option);
+            let Some(option) = PATHS.iter().filter(glued).max_by_key(|option| option.len()) else {
+                return flag.clone();
+            };
+            match &flag[option.len()..] {
+                value if value.starts_with('=') => format!("{option}={}", absolute(&value[1..], base)),
+                value if matches!(*option, "-I" | "-L") => format!("{option}{}", absolute(value, base)),
+                _ => flag.clone(),
+            }
+        })
+        .collect()
+}
+
+/// Each of the paths between commas, as nvcc takes them.
+fn absolute(value: &str, base: &Path) -> String {
+    let one = |path: &str| {
+        let joined = base.join(path);
+        if joined.exists() { joined.display().to_string() } else { path.to_owned() }
+    };
+    value.split(',').map(one).collect::<Vec<_>>().join(",")
+}
+
 /// Where the compiler writes, in a scratch folder.
 pub(super) const OUTPUT: &str = "code.bin";
 /// Where the compiler lists what it read.
@@ -196,6 +270,34 @@ mod tests {
         let text = "o.cubin : a\\ b(c).cu \\\n    /usr/include/x.h \\\n  c$$d.h\n";
         assert_eq!(dependencies(text), ["a b(c).cu", "/usr/include/x.h", "c$d.h"]);
         assert_eq!(dependencies("C:\\x"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn relative_paths_are_based_and_all_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path();
+        std::fs::create_dir_all(base.join("inc/sub")).unwrap();
+        std::fs::write(base.join("pre.h"), "").unwrap();
+        let at = |name: &str| base.join(name).display().to_string();
+        let flags =
+            words("-Iinc -I inc/sub -isystem=inc,/usr -include pre.h -DX=inc -ccbin g++ -O3 -std=c++17 inc");
+        let expected = format!(
+            "-I{0} -I {1} -isystem={0},/usr -include {2} -DX=inc -ccbin g++ -O3 -std=c++17 inc",
+            at("inc"),
+            at("inc/sub"),
+            at("pre.h")
+        );
+        assert_eq!(super::based(&flags, base).join(" "), expected);
+    }
+
+    #[test]
+    fn folders_of_headers_are_named_in_many_ways() {
+        assert_eq!(
+            include_folders(&words(
+                "-I/a -I b -isystem=c -O3 -iquote d -Xcompiler=-fPIC,-I/e -Xcompiler -I/f -Ione,two"
+            )),
+            ["/a", "b", "c", "d", "/e", "/f", "one"]
+        );
     }
 
     #[test]

@@ -6,7 +6,6 @@
 use stitch_findings::{Code, Finding, Place, Span};
 
 use super::kernels::Kernels;
-use super::missing;
 use super::workings::{ASKED, Files, Workings};
 use crate::compiler_text::{Level, Message, Origin, SourcePlace};
 use crate::locate::{Lines, place_span};
@@ -102,7 +101,6 @@ pub(super) fn finding(files: &mut Files<'_>, message: &Message, at: &At) -> Find
     }
     let mut finding = Finding::new(code, at.span, text);
     finding.subject.clone_from(&at.subject);
-    finding.advice = missing::advice(message);
     if let Some(place) = &at.elsewhere
         && let Some(place) = related_place(files, at.file, place)
     {

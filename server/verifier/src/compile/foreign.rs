@@ -21,8 +21,6 @@ pub(super) struct Foreign {
     pub lines: u32,
     /// Whether types were chosen for it, since a dispatch macro chooses them when it runs.
     pub guessed_types: bool,
-    /// Whether it is not known what the text is given to, so that anything may stand around it.
-    pub unknown_use: bool,
 }
 
 /// Prefixes of names that only torch declares.
@@ -84,7 +82,6 @@ impl Foreign {
             || message.text.contains("cannot open source file")
             || message.text.contains("<error-type>")
             || (through_ours && self.guessed_types)
-            || (missing && self.unknown_use)
             || mentions_torch(&message.text, &named)
             || (missing && (self.knows(&named) || self.knows(&under_caret(message))))
     }
@@ -142,7 +139,6 @@ mod tests {
             others: "__device__ float other_unit(float x);".to_owned(),
             lines: 20,
             guessed_types: true,
-            unknown_use: false,
         };
         for (text, kept) in [
             ("unit.cu(3): error: identifier \"alpha\" is undefined\n  x = alpha;\n      ^\n", 1),

@@ -20,8 +20,9 @@ const SKIPPED: [&str; 6] = ["node_modules", "target", "__pycache__", "site-packa
 
 /// Whether nvcc is given such a file itself.
 fn is_source(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|ending| ["cu", "cpp", "cc", "cxx", "c"].iter().any(|known| ending == *known))
+    path.extension().is_some_and(|ending| {
+        ["cu", "cpp", "cc", "cxx", "c"].iter().any(|known| ending.eq_ignore_ascii_case(known))
+    })
 }
 
 /// The source to compile for `path`: itself, or for a header a CUDA source that includes it, directly or through other
@@ -62,7 +63,9 @@ fn includer(header: &Path, files: &[PathBuf]) -> Option<PathBuf> {
     while let Some(current) = waiting.pop_front() {
         let Some(base) = current.file_name().and_then(|name| name.to_str()) else { continue };
         let users = including.get(base).map(Vec::as_slice).unwrap_or_default();
-        if let Some(found) = users.iter().find(|user| user.extension().is_some_and(|ending| ending == "cu")) {
+        if let Some(found) =
+            users.iter().find(|user| user.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("cu")))
+        {
             return Some((*found).clone());
         }
         for user in users {

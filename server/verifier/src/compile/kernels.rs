@@ -1,8 +1,8 @@
 //! From the assembler's functions to the kernels of the source, with their block sizes and their occupancy.
 //!
 //! A function is found by its name, namespaces, parameters and template parameters, since overloads and instantiations share
-//! all else. The block size is that of a launch in the compiled file, where it is a constant; else that of
-//! `__launch_bounds__`; else the configured one. Which it was is always said.
+//! all else; one that a macro makes, at the macro's invocation. The block sizes are those of the launches in the compiled file,
+//! where they are constants; else that of `__launch_bounds__`; else the configured one. Which it was is always said.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use stitch_analysis::{Analysis, Function, FunctionKind, Language, Outline};
 use stitch_findings::{Code, Finding, Measurement, Producer, Provenance, Quantity, Span};
 
-use super::KernelResources;
-use super::matching;
+use super::configurations::{Configuration, Configurations};
+use super::pasted;
 use super::workings::{ASKED, Files, Workings};
+use super::{KernelResources, matching};
 use crate::demangle::{self, Name};
-use crate::locate::Lines;
-use crate::occupancy::{Usage, limits, theoretical_occupancy};
+use crate::occupancy::{Limits, Occupancy, Usage, limits, theoretical_occupancy};
 use crate::ptxas::{Entry, Frame, Resources};
 
 /// Files that are read in search of a kernel's definition, and the size of one.
@@ -27,6 +27,8 @@ const MOST_BYTES: usize = 2 << 20;
 struct Definition {
     file: usize,
     function: Function,
+    /// Whether its body declares dynamic shared memory.
+    dynamic: bool,
 }
 
 /// The functions that the assembler speaks of, with their definitions.
@@ -61,7 +63,32 @@ impl<'a> Kernels<'a> {
         let mut order: Vec<usize> = first.collect();
         let entries: Vec<&Entry> = resources.entries.iter().collect();
         kernels.read(files, &mut order, &entries, resources, dependencies);
+        if !kernels.all_found(&entries, resources) {
+            kernels.read_macros(files, dependencies);
+        }
         kernels
+    }
+
+    /// Looks for kernels that macros make.
+    fn read_macros(&mut self, files: &mut Files<'_>, dependencies: &[String]) {
+        let unit = self.workings.unit.display().to_string();
+        let names = std::iter::once(&unit).chain(dependencies);
+        let mut indices: Vec<usize> = names.filter_map(|name| files.by_name(name)).chain([ASKED]).collect();
+        let mut seen = std::collections::HashSet::new();
+        indices.retain(|index| seen.insert(*index) && files.get(*index).text.len() <= MOST_BYTES);
+        indices.truncate(MOST_FILES);
+        let texts: Vec<_> = indices.iter().map(|index| (*index, files.get(*index).text.clone())).collect();
+        let made = pasted::kernels(&texts);
+        let functions: Vec<Function> = made.iter().map(|made| made.function.clone()).collect();
+        for (mangled, name) in &self.names {
+            if !self.definitions.contains_key(mangled)
+                && let Some(function) = matching::definition(&functions, name)
+                && let Some(made) = made.iter().find(|made| made.function == *function)
+            {
+                let pasted::Pasted { file, function, dynamic } = made.clone();
+                self.definitions.insert(mangled.clone(), Definition { file, function, dynamic });
+            }
+        }
     }
 
     fn read(
@@ -117,7 +144,9 @@ impl<'a> Kernels<'a> {
             if !self.definitions.contains_key(mangled)
                 && let Some(function) = matching::definition(&outline.functions, name)
             {
-                self.definitions.insert(mangled.clone(), Definition { file, function: function.clone() });
+                let dynamic = declares_dynamic(text, function);
+                self.definitions
+                    .insert(mangled.clone(), Definition { file, function: function.clone(), dynamic });
             }
         }
         if !is_unit {
@@ -222,15 +251,24 @@ impl<'a> Kernels<'a> {
         let definition = self.definitions.get(&entry.mangled);
         let again = counts.get(&(name.display(), entry.architecture.clone())).is_some_and(|count| *count > 1);
         let shown = if again { name.signature() } else { name.display() };
-        let (block, block_from, dynamic_shared) = self.block(files, name, definition);
+        let Configurations { mut known, unknown } = self.configurations(files, name, definition);
         let frame = entry.frame.unwrap_or_default();
-        if dynamic_shared.is_none() {
+        if known.iter().any(|one| one.dynamic_shared.is_none()) {
             notes.push(format!("the dynamic shared memory of `{shown}` is not known before it runs; its occupancy is without it"));
         }
-        let shared = entry.shared.saturating_add(dynamic_shared.unwrap_or(0));
-        let barriers = entry.barriers.unwrap_or(0);
-        let usage = entry.registers.map(|registers| Usage { registers, shared, barriers, block });
+        if unknown > 0 {
+            let launches = if unknown == 1 { "a launch".to_owned() } else { format!("{unknown} launches") };
+            notes.push(format!("{launches} of `{shown}` have a block size that is not known before it runs"));
+        }
         let limits = entry.architecture.parse().ok().and_then(limits);
+        for one in &mut known {
+            one.occupancy = limits
+                .zip(entry.registers)
+                .map(|(limits, registers)| occupancy(entry, registers, limits, one));
+        }
+        // The first of the worst stands for all where only one can be shown.
+        let share = |one: &Configuration| one.occupancy.as_ref().map_or(1.0, |occupancy| occupancy.ratio());
+        let worst = known.iter().min_by(|a, b| share(a).total_cmp(&share(b)))?.clone();
         let resources = KernelResources {
             signature: name.signature(),
             mangled: entry.mangled.clone(),
@@ -238,65 +276,65 @@ impl<'a> Kernels<'a> {
             place: definition.map(|found| (files.get(found.file).path.clone(), found.function.name_span)),
             registers: entry.registers,
             shared: entry.shared,
-            dynamic_shared,
+            dynamic_shared: worst.dynamic_shared,
             stack: entry.cumulative_stack.unwrap_or(frame.stack),
             spill_stores: frame.spill_stores,
             spill_loads: frame.spill_loads,
             barriers: entry.barriers,
             constant: entry.constants.values().sum(),
-            block,
-            block_from,
-            occupancy: limits.zip(usage).map(|(limits, usage)| theoretical_occupancy(limits, &usage)),
+            block: worst.block,
+            block_from: worst.from,
+            occupancy: worst.occupancy,
+            configurations: known,
             name: shown,
         };
         Some((definition.map(|found| found.file), resources))
     }
 
-    /// Threads a block, where that comes from, and the dynamic shared memory if it is known: 0 where no launch is seen and the
-    /// kernel declares none.
-    fn block(
+    /// How the kernel is launched: each block and dynamic shared memory once; where no launch tells, as its bounds say or as assumed.
+    fn configurations(
         &self,
         files: &Files<'_>,
         name: &Name,
         definition: Option<&Definition>,
-    ) -> (u32, String, Option<u64>) {
-        let launches = matching::launches(&self.launches, name);
-        let dynamic = definition.is_some_and(|found| declares_dynamic(files, found));
-        let shared = match launches.first() {
-            Some(seen) => match &seen.launch.shared {
-                Some(expression) => expression.value.and_then(|value| u64::try_from(value[0]).ok()),
-                None => Some(0),
-            },
+    ) -> Configurations {
+        let kernels: Vec<&Name> = self.names.values().collect();
+        let launches = matching::launches(&self.launches, name, &kernels);
+        let text = |file: usize| files.get(file).text.clone();
+        let found = Configurations::of(&launches, &text);
+        if !found.known.is_empty() {
+            return found;
+        }
+        let dynamic = definition.is_some_and(|found| found.dynamic);
+        let dynamic_shared = match launches.first() {
+            Some(seen) => super::configurations::dynamic_shared(&seen.launch),
             None => (!dynamic).then_some(0),
         };
-        for matching::Seen { file, launch, .. } in launches {
-            if let Some(threads) = launch.block.as_ref().and_then(|block| block.value).and_then(threads) {
-                let (line, _) = Lines::new(&files.get(*file).text).line_of(launch.span.start);
-                return (threads, format!("launch at line {}", line + 1), shared);
-            }
-        }
         let bounds = definition.and_then(|found| found.function.launch_bounds.as_ref());
-        match bounds.and_then(|bounds| bounds.max_threads.value).and_then(threads) {
-            Some(threads) => (threads, "launch bounds".to_owned(), shared),
-            None => (self.workings.block_size, "assumed".to_owned(), shared),
-        }
+        let bounds = bounds.and_then(|bounds| bounds.max_threads.value);
+        let (block, from) = match bounds.and_then(super::configurations::threads) {
+            Some(threads) => (threads, "launch bounds"),
+            None => (self.workings.block_size, "assumed"),
+        };
+        let from = from.to_owned();
+        let one = Configuration { block, dynamic_shared, from, occupancy: None };
+        Configurations { known: vec![one], unknown: 0 }
     }
 }
 
-fn launches_in(text: &str, outline: &Outline, file: usize) -> Vec<matching::Seen> {
-    outline.launches.iter().map(|launch| matching::Seen::new(file, text, launch)).collect()
+fn occupancy(entry: &Entry, registers: u32, limits: &Limits, one: &Configuration) -> Occupancy {
+    let shared = entry.shared.saturating_add(one.dynamic_shared.unwrap_or(0));
+    let barriers = entry.barriers.unwrap_or(0);
+    theoretical_occupancy(limits, &Usage { registers, shared, barriers, block: one.block })
 }
 
-/// The product of a block's dimensions, if such a block can be launched.
-fn threads(dimensions: [i64; 3]) -> Option<u32> {
-    let product = dimensions.iter().try_fold(1i64, |product, dimension| product.checked_mul(*dimension))?;
-    u32::try_from(product).ok().filter(|threads| (1..=1024).contains(threads))
+fn launches_in(text: &str, outline: &Outline, file: usize) -> Vec<matching::Seen> {
+    outline.launches.iter().map(|launch| matching::Seen::new(file, text, launch, outline)).collect()
 }
 
 /// Whether the body of a kernel has `extern __shared__`.
-fn declares_dynamic(files: &Files<'_>, definition: &Definition) -> bool {
-    let text = &files.get(definition.file).text;
-    let body = definition.function.body.and_then(|body| text.get(body.range())).unwrap_or("");
+fn declares_dynamic(text: &str, function: &Function) -> bool {
+    let body = function.body.and_then(|body| text.get(body.range())).unwrap_or("");
     body.match_indices("extern")
         .any(|(at, _)| body[at..].chars().take(60).collect::<String>().contains("__shared__"))
 }
@@ -315,13 +353,7 @@ fn measurements(kernel: &KernelResources, span: Span, tool: &str) -> Vec<Measure
         rows.push((Quantity::ConstantMemory, bytes(kernel.constant), None));
     }
     if let Some(occupancy) = &kernel.occupancy {
-        let dynamic = match kernel.dynamic_shared {
-            Some(0) => String::new(),
-            Some(bytes) => format!("; {bytes} bytes of dynamic shared memory"),
-            None => "; without its dynamic shared memory, which is not known".to_owned(),
-        };
-        let note =
-            format!("{}; block of {} ({}){dynamic}", occupancy.reason(), kernel.block, kernel.block_from);
+        let note = super::configurations::words(&kernel.configurations, kernel.block, kernel.dynamic_shared);
         rows.push((Quantity::TheoreticalOccupancy, occupancy.ratio(), Some(note)));
     }
     let provenance = Provenance {

@@ -1,6 +1,6 @@
 //! Which function of the source a compiler's name means, and which launches are its.
 
-use stitch_analysis::{Function, FunctionKind, Launch};
+use stitch_analysis::{Function, FunctionKind, Launch, Outline};
 
 use crate::demangle::Name;
 
@@ -110,45 +110,82 @@ fn plain_type(ty: &str) -> String {
     format!("{base}{signs}")
 }
 
-/// A launch, with the file it is in and the namespaces that are written before the kernel's name.
+/// A launch, with the file it is in and the namespaces around it and before the kernel's name.
 pub(super) struct Seen {
     pub file: usize,
     pub launch: Launch,
-    pub qualifier: String,
+    /// The namespaces that are written before the kernel's name: `a::b`; with `::` in front where the search begins at the top.
+    qualifier: String,
+    /// The namespaces of the function that launches.
+    scope: String,
 }
 
 impl Seen {
-    /// A launch of the file `file`, whose text is `text`.
-    pub(super) fn new(file: usize, text: &str, launch: &Launch) -> Self {
+    /// A launch of the file `file`, whose text is `text`, with this outline.
+    pub(super) fn new(file: usize, text: &str, launch: &Launch, outline: &Outline) -> Self {
         let before = text.get(..launch.name_span.start).unwrap_or("");
         let length = before.len()
             - before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_' || c == ':').len();
-        let qualifier = before[before.len() - length..].trim_matches(':').to_owned();
-        Self { file, launch: launch.clone(), qualifier }
+        let written = &before[before.len() - length..];
+        let top = if written.starts_with("::") { "::" } else { "" };
+        let qualifier = format!("{top}{}", written.trim_matches(':'));
+        let caller = outline.function_at(launch.span.start).map_or("", |caller| &caller.qualified_name);
+        let caller = caller.replace("(anonymous namespace)::", "");
+        let scope = caller.trim_start_matches("::").rsplit_once("::").map_or("", |(scope, _)| scope);
+        Self { file, launch: launch.clone(), qualifier, scope: scope.to_owned() }
     }
 
-    /// Whether the namespaces written before the kernel's name, if any are, are those of `name`.
-    fn is_of(&self, name: &Name) -> bool {
-        let scope = name.path[..name.path.len().saturating_sub(1)].join("::");
-        let ends = || {
-            scope.strip_suffix(&self.qualifier).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
+    /// Whether this launches `name`: the kernel of the innermost namespace around that has one so called, as C++ looks names up.
+    /// Where none has, as after `using namespace`, any whose namespaces end as written.
+    fn is_of(&self, name: &Name, kernels: &[&Name]) -> bool {
+        if self.launch.kernel != name.base() {
+            return false;
+        }
+        let written = self.qualifier.trim_start_matches(':');
+        let inside = |scope: &str| {
+            let parts = [scope, written, &self.launch.kernel];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("::")
         };
-        self.launch.kernel == name.base() && (self.qualifier.is_empty() || ends())
+        let from = if self.qualifier.starts_with("::") { "" } else { self.scope.as_str() };
+        let outwards = std::iter::successors(Some(from), |scope| {
+            (!scope.is_empty()).then(|| scope.rsplit_once("::").map_or("", |(outer, _)| outer))
+        });
+        let is = |kernel: &Name, path: &str| kernel.path.join("::") == path;
+        let meant = outwards.map(inside).find(|path| kernels.iter().any(|kernel| is(kernel, path)));
+        match meant {
+            Some(path) => is(name, &path),
+            None => {
+                let scope = name.path[..name.path.len().saturating_sub(1)].join("::");
+                let ends = |rest: &str| rest.is_empty() || rest.ends_with("::");
+                written.is_empty() || scope.strip_suffix(written).is_some_and(ends)
+            }
+        }
+    }
+
+    /// Whether another of the kernels that are called the same takes as many arguments as are given here, and `name` does not.
+    fn fits_another(&self, name: &Name, kernels: &[&Name]) -> bool {
+        let given = self.launch.arguments.len();
+        let takes = |kernel: &Name| kernel.parameters.as_ref().is_some_and(|taken| taken.len() == given);
+        let others = kernels.iter().filter(|kernel| kernel.path == name.path);
+        name.parameters.is_some() && !takes(name) && others.into_iter().any(|other| takes(other))
     }
 }
 
-/// The launches of what `name` means, those that are written with the same template arguments first.
-pub(super) fn launches<'a>(launches: &'a [Seen], name: &Name) -> Vec<&'a Seen> {
+/// The launches of what `name` means among `kernels`. Where some are written with the same template arguments, only those.
+pub(super) fn launches<'a>(launches: &'a [Seen], name: &Name, kernels: &[&Name]) -> Vec<&'a Seen> {
     let plain = |text: &String| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let exact = |seen: &&Seen| {
         let written: Vec<String> = seen.launch.template_arguments.iter().map(plain).collect();
         let known: Vec<String> = name.template_arguments.iter().map(plain).collect();
         !written.is_empty() && known.starts_with(&written)
     };
-    let found: Vec<_> = launches.iter().filter(|seen| seen.is_of(name)).collect();
-    let (mut first, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(exact);
-    // One that is written with other literals is another instantiation's.
-    first.extend(rest.into_iter().filter(|seen| !contradicts(&seen.launch, name)));
+    let is_ours = |seen: &&Seen| seen.is_of(name, kernels) && !seen.fits_another(name, kernels);
+    let (first, mut rest): (Vec<_>, Vec<_>) = launches.iter().filter(is_ours).partition(exact);
+    if first.is_empty() {
+        // One that is written with other literals is another instantiation's.
+        rest.retain(|seen| !contradicts(&seen.launch, name));
+        return rest;
+    }
     first
 }
 
@@ -186,5 +223,27 @@ mod tests {
             assert!(one.iter().zip(&other).all(|(a, b)| same_type(a, b)), "{one:?} {other:?}");
         }
         assert!(!same_type("float*", "float") && !same_type("int", "long") && !same_type("", "int"));
+    }
+
+    #[test]
+    fn a_launch_means_the_kernel_that_its_scope_sees() {
+        let text = "extern \"C\" __global__ void k(float* a) {}\n\
+            namespace ns { __global__ void k(float* a, int n) {} void in() { k<<<1, 8>>>(p, 1); ::k<<<1, 16>>>(p); } }\n\
+            namespace far { __global__ void only(int n) {} __global__ void only(int n, int m) {} }\nusing namespace far;\n\
+            void out() { k<<<1, 32>>>(p); ns::k<<<1, 64>>>(p, 1); only<<<1, 128>>>(1); only<<<1, 256>>>(1, 2); }\n";
+        let analysis =
+            stitch_analysis::Analysis::of(stitch_analysis::Language::Cuda, &std::sync::Arc::from(text));
+        let outline = analysis.outline();
+        let seen: Vec<Seen> =
+            outline.launches.iter().map(|launch| Seen::new(0, text, launch, outline)).collect();
+        let names: Vec<Name> =
+            ["k", "_ZN2ns1kEPfi", "_ZN3far4onlyEi", "_ZN3far4onlyEii"].map(crate::demangle::name).into();
+        let kernels: Vec<&Name> = names.iter().collect();
+        let blocks = |name: &Name| {
+            let found = launches(&seen, name, &kernels);
+            found.iter().map(|seen| seen.launch.block.as_ref().unwrap().text.clone()).collect::<Vec<_>>()
+        };
+        let found: Vec<_> = names.iter().map(blocks).collect();
+        assert_eq!(found, [vec!["16", "32"], vec!["8", "64"], vec!["128"], vec!["256"]]);
     }
 }

@@ -6,30 +6,46 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use super::{Lack, NotCompiled};
 use crate::compiler_text::{self, Level, Message, Origin};
 use crate::units;
 
 /// Folders that are looked into.
 const MOST_FOLDERS: usize = 4000;
 
-/// How the headers of libraries begin that a toolkit need not hold, and what the library is called.
+/// A library whose headers a toolkit need not hold.
+struct Library {
+    /// How its headers begin.
+    starts: &'static [&'static str],
+    /// What it is called.
+    name: &'static str,
+    /// What `stitchcuda toolchain install --with` calls it; `None` for one that is no part of CUDA.
+    part: Option<&'static str>,
+}
+
+const fn library(starts: &'static [&'static str], name: &'static str, part: Option<&'static str>) -> Library {
+    Library { starts, name, part }
+}
+
 /// Source: CUDA Toolkit documentation, and the documentation of cuDNN, NCCL, cuTENSOR and CUTLASS.
-const LIBRARIES: [(&str, &str); 15] = [
-    ("cublas", "cuBLAS"),
-    ("cufft", "cuFFT"),
-    ("curand", "cuRAND"),
-    ("cusparse", "cuSPARSE"),
-    ("cusolver", "cuSOLVER"),
-    ("cudnn", "cuDNN"),
-    ("nccl", "NCCL"),
-    ("npp", "NPP"),
-    ("nvjpeg", "nvJPEG"),
-    ("nvtx3/", "NVTX"),
-    ("nvToolsExt", "NVTX"),
-    ("cupti", "CUPTI"),
-    ("cutensor", "cuTENSOR"),
-    ("cutlass/", "CUTLASS"),
-    ("cute/", "CUTLASS"),
+const LIBRARIES: [Library; 17] = [
+    library(&["cublas", "nvblas"], "cuBLAS", Some("cublas")),
+    library(&["cufft", "cudalibxt.h"], "cuFFT", Some("cufft")),
+    library(&["curand"], "cuRAND", Some("curand")),
+    library(&["cusparse"], "cuSPARSE", Some("cusparse")),
+    library(&["cusolver"], "cuSOLVER", Some("cusolver")),
+    library(&["npp"], "NPP", Some("npp")),
+    library(&["nvjpeg"], "nvJPEG", Some("nvjpeg")),
+    library(&["nvtx3/", "nvToolsExt"], "NVTX", Some("nvtx")),
+    library(&["cudaProfiler.h", "cuda_profiler_api.h"], "the profiler interface", Some("profiler")),
+    library(&["nvrtc.h"], "NVRTC", Some("nvrtc")),
+    library(&["nvJitLink.h"], "nvJitLink", Some("nvjitlink")),
+    library(&["cupti", "nvperf", "generated_cuda_meta.h"], "CUPTI", Some("cupti")),
+    library(&["cudnn"], "cuDNN", None),
+    library(&["nccl"], "NCCL", None),
+    library(&["cutensor"], "cuTENSOR", None),
+    library(&["cutlass/", "cute/"], "CUTLASS", None),
+    library(&["nvml.h"], "NVML", Some("nvml")),
 ];
 
 /// The header that a failed compile did not find.
@@ -49,14 +65,31 @@ fn header_of(message: &Message) -> Option<String> {
     name.or_else(quoted).map(str::to_owned)
 }
 
-/// What to do about a header that a message says is not found, where it is that of a known library.
-pub(super) fn advice(message: &Message) -> Option<String> {
+/// What a message stands for that says that a known library's header is not found: not an error of the person's code, but
+/// something that this toolkit lacks.
+pub(super) fn lack(message: &Message) -> Option<NotCompiled> {
     let header = header_of(message)?;
-    let (_, library) = LIBRARIES.iter().find(|(start, _)| header.starts_with(start))?;
-    Some(format!(
-        "This header is {library}'s, which is not installed where nvcc looks. Install it and name the folder of its headers \
-         with `-I` in `nvcc.extraFlags`, or choose a CUDA toolkit that holds it (`nvcc.path`)."
-    ))
+    let library =
+        LIBRARIES.iter().find(|library| library.starts.iter().any(|start| header.starts_with(start)))?;
+    let how = match library.part {
+        Some(part) => format!(
+            "run `stitchcuda toolchain install --with {part}` for a private toolkit with them, or choose a CUDA toolkit that \
+             holds them (`nvcc.path`)"
+        ),
+        None => "install it and name the folder of its headers with `-I` in `nvcc.extraFlags`".to_owned(),
+    };
+    let reason = format!("the headers of {} ({header}) are not where this nvcc looks; {how}", library.name);
+    Some(NotCompiled { reason, lack: Lack::Tool })
+}
+
+/// The same for a text that was taken out of its program, of any header: only the whole program's build knows where it is.
+pub(super) fn lack_of_text(message: &Message) -> Option<NotCompiled> {
+    lack(message).or_else(|| {
+        let header = header_of(message).filter(|header| !units::is_torch_header(header))?;
+        Some(NotCompiled::by_nature(format!(
+            "{header} was not found; only the program's own build knows where it is"
+        )))
+    })
 }
 
 /// Whether a compile failed for want of relocatable device code: a project with such code can only be built with it.
@@ -72,8 +105,20 @@ pub(super) fn needs_torch(text: &str) -> bool {
     undefined || header(text).is_some_and(|header| units::is_torch_header(&header))
 }
 
-/// The folder of the workspace from which `header` is found, the nearest to `source` first.
+/// Folders above a source in which, and in whose usual folders, a header is looked for. NVIDIA's samples have theirs in `Common`, three
+/// folders up.
+const MOST_FOLDERS_UP: usize = 5;
+const USUAL: [&str; 7] = ["", "include", "inc", "src", "Common", "common", "Common/inc"];
+
+/// The folder from which `header` is found: one of the workspace, the nearest to `source` first; else one above the source.
 pub(crate) fn folder_of(header: &str, source: &Path, workspace: &Path) -> Option<PathBuf> {
+    below(header, source, workspace).or_else(|| {
+        let above = source.ancestors().skip(1).take(MOST_FOLDERS_UP);
+        above.flat_map(|up| USUAL.map(|usual| up.join(usual))).find(|folder| folder.join(header).is_file())
+    })
+}
+
+fn below(header: &str, source: &Path, workspace: &Path) -> Option<PathBuf> {
     let mut best: Option<(usize, PathBuf)> = None;
     let mut folders = VecDeque::from([workspace.to_owned()]);
     let mut seen = 0;
@@ -115,12 +160,10 @@ mod tests {
         );
         assert_eq!(header("cc1plus: fatal error: k.cu: No such file or directory\n"), None);
         assert_eq!(header("a.cu(1): error: x\n"), None);
-        let said = |text: &str| compiler_text::parse(text.as_bytes()).iter().find_map(advice);
-        assert!(
-            said("a.cu:4:10: fatal error: cublas_v2.h: No such file or directory\n")
-                .unwrap()
-                .contains("cuBLAS's")
-        );
+        let said = |text: &str| compiler_text::parse(text.as_bytes()).iter().find_map(lack);
+        let cublas = said("a.cu:4:10: fatal error: cublas_v2.h: No such file or directory\n").unwrap();
+        assert_eq!(cublas.lack, Lack::Tool);
+        assert!(cublas.reason.contains("`stitchcuda toolchain install --with cublas`"), "{cublas:?}");
         assert_eq!(said(text), None);
         assert!(needs_torch("a.h:1:10: fatal error: torch/extension.h: No such file or directory\n"));
         assert!(needs_torch("a.cu(4): error: identifier \"torch\" is undefined\n"));
@@ -135,5 +178,10 @@ mod tests {
         }
         assert_eq!(folder_of("sub/h.h", &root.join("near/src/a.cu"), root), Some(root.join("near/inc")));
         assert_eq!(folder_of("other.h", &root.join("a.cu"), root), None);
+        std::fs::create_dir_all(root.join("near/Common")).unwrap();
+        std::fs::write(root.join("near/Common/helper.h"), "").unwrap();
+        let source = root.join("near/0/add/add.cu");
+        let alone = source.parent().unwrap();
+        assert_eq!(folder_of("helper.h", &source, alone), Some(root.join("near/Common")));
     }
 }

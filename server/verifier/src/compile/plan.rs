@@ -61,7 +61,7 @@ pub(crate) fn plan(request: &CompileRequest, path: &Path) -> Result<Option<Plan>
         unit: unit.clone(),
         note: None,
     });
-    flags.arguments.extend(request.flags.iter().cloned());
+    flags.arguments.extend(configured_flags(request));
     flags.architectures.extend(command::architectures(&request.flags));
     Ok(Some(Plan { from_database, ..with_flags(request, unit, flags, notes) }))
 }
@@ -82,6 +82,14 @@ pub(super) fn plan_alone(
         note: None,
     };
     with_flags(request, unit, flags, Vec::new())
+}
+
+/// The flags that a person configured; their relative paths start at the workspace.
+pub(super) fn configured_flags(request: &CompileRequest) -> Vec<String> {
+    match &request.workspace {
+        Some(base) => command::based(&request.flags, base),
+        None => request.flags.clone(),
+    }
 }
 
 fn database(request: &CompileRequest, path: &Path) -> Result<Option<CompileCommands>, Trouble> {
@@ -178,6 +186,21 @@ impl Plan {
             .any(|flag| flag.starts_with("-rdc") || flag.starts_with("--relocatable-device-code"))
     }
 
+    /// Folders in which headers are looked for, in no order: those of the flags and of the environment, then the toolkit's and the
+    /// system's.
+    pub(super) fn include_folders(&self) -> Vec<PathBuf> {
+        let resolve = |folder: &str| crate::paths::resolve(folder, &self.directory);
+        let mut folders: Vec<PathBuf> =
+            command::include_folders(&self.arguments).iter().map(|folder| resolve(folder)).collect();
+        for variable in ["CPATH", "CPLUS_INCLUDE_PATH", "INCLUDE"] {
+            let value = std::env::var_os(variable).unwrap_or_default();
+            folders.extend(std::env::split_paths(&value).filter(|folder| folder.is_absolute()));
+        }
+        folders.push(self.root.join("include"));
+        folders.extend(["/usr/local/include", "/usr/include"].map(PathBuf::from));
+        folders
+    }
+
     /// Folders whose headers are not the user's.
     pub(super) fn system_folders(&self) -> Vec<PathBuf> {
         let mut folders = vec![crate::paths::canonical(&self.root)];
@@ -191,5 +214,24 @@ impl Plan {
                 .map(PathBuf::from),
         );
         folders
+    }
+}
+
+#[cfg(test)]
+impl Plan {
+    /// A plan for `k.cu` in a folder, without flags.
+    pub(super) fn in_folder(folder: &Path) -> Self {
+        Self {
+            nvcc: PathBuf::from("nvcc"),
+            root: folder.join("toolkit"),
+            tool: "ptxas 13.5".to_owned(),
+            directory: folder.to_owned(),
+            arguments: Vec::new(),
+            unit: folder.join("k.cu"),
+            architecture: None,
+            several: false,
+            from_database: false,
+            notes: Vec::new(),
+        }
     }
 }

@@ -8,7 +8,7 @@ use stitch_findings::{Finding, Place, Span};
 use tokio_util::sync::CancellationToken;
 
 use super::alone::{self, Source};
-use super::{CompileReport, CompileRequest, FileReport, Trouble, blocking, saved_text};
+use super::{CompileReport, CompileRequest, FileReport, NotCompiled, Trouble, blocking, plan, saved_text};
 
 /// Options of torch and cupy that nvcc takes as they are. Others are about the host compiler or the link.
 const OPTIONS: [&str; 9] = [
@@ -43,26 +43,45 @@ pub(super) async fn compile(
         ));
     }
     let units = analysis.units();
+    let mut first_trouble = None;
     for (index, unit) in units.iter().enumerate() {
-        if let Some(found) = compile_unit(request, &path, &text, units, index, cancel).await? {
-            report.merge(found);
-            compiled += 1;
-        } else if !unit.holes.is_empty() {
-            report.notes.push(format!(
-                "{} is put together when the program runs, so it was not compiled",
+        match compile_unit(request, &path, &text, units, index, cancel).await {
+            Ok(Some(found)) => {
+                report.merge(found);
+                compiled += 1;
+            }
+            Ok(None) if unit.holes.is_empty() || !is_compiled(unit) => {}
+            Ok(None) => report.leave_out(NotCompiled::by_nature(format!(
+                "{} is put together when the program runs",
                 title(unit)
-            ));
+            ))),
+            Err(Trouble::Cancelled) => return Err(Trouble::Cancelled),
+            // One text's trouble says nothing of the others.
+            Err(trouble) => {
+                let reason = format!("{}: {trouble}", title(unit));
+                report.leave_out(NotCompiled { reason, lack: trouble.lack() });
+                first_trouble.get_or_insert(trouble);
+            }
         }
     }
     report.from_cache &= compiled > 0;
-    Ok(report)
+    match first_trouble.filter(|_| compiled == 0) {
+        Some(trouble) => Err(trouble),
+        None => Ok(report),
+    }
 }
 
 fn title(unit: &Unit) -> String {
     if unit.name.is_empty() { "a CUDA string".to_owned() } else { format!("the CUDA string `{}`", unit.name) }
 }
 
-/// Compiles one unit. `None` for one that has no device code, or whose text is not known.
+/// Whether a program gives a text to a compiler of CUDA, as far as data flow tells. Documentation and error messages show kernels
+/// too.
+pub fn is_compiled(unit: &Unit) -> bool {
+    !matches!(unit.role, UnitRole::CppSource | UnitRole::Unknown)
+}
+
+/// Compiles one unit. `None` for one that has no device code, whose text is not known, or that is given to no compiler.
 async fn compile_unit(
     request: &CompileRequest,
     path: &Path,
@@ -72,13 +91,14 @@ async fn compile_unit(
     cancel: &CancellationToken,
 ) -> Result<Option<CompileReport>, Trouble> {
     let unit = &units[index];
-    if unit.role == UnitRole::CppSource || !unit.holes.is_empty() {
+    if !is_compiled(unit) || !unit.holes.is_empty() {
         return Ok(None);
     }
-    let Some(source) = source(unit, units, index, &request.flags) else { return Ok(None) };
+    let Some(source) = source(unit, units, index, &plan::configured_flags(request)) else { return Ok(None) };
     let alone = alone::compile(request, path, source, cancel).await?;
     Ok(Some(to_file(alone.report, &alone.file, path, text, unit)))
 }
+
 /// A unit as it is given to nvcc. `None` for one without device code.
 fn source(unit: &Unit, units: &[Unit], index: usize, configured: &[String]) -> Option<Source> {
     let options = unit.options.iter().filter(|option| OPTIONS.iter().any(|known| option.starts_with(known)));
@@ -86,12 +106,11 @@ fn source(unit: &Unit, units: &[Unit], index: usize, configured: &[String]) -> O
     let others =
         units.iter().enumerate().filter(|(at, _)| *at != index).map(|(_, other)| other.text.as_ref());
     let others = others.collect::<Vec<_>>().join("\n");
-    let unknown_use = unit.role == UnitRole::Unknown;
     if unit.needs_torch || unit.role == UnitRole::CudaSource {
         let source = Source::without_torch(&unit.text, unit.analysis.outline(), flags)?;
-        return Some(source.among(others, unknown_use));
+        return Some(source.among(others));
     }
-    Some(Source::whole(&unit.text, flags).among(others, unknown_use))
+    Some(Source::whole(&unit.text, flags).among(others))
 }
 
 /// The report on a unit, as one on the Python file. What is said of other files, which the unit includes, stays.
@@ -112,6 +131,10 @@ fn to_file(
         file.measurements.retain_mut(|measurement| match unit.span_to_file(measurement.span) {
             Some(span) => {
                 measurement.span = span;
+                measurement.note = measurement
+                    .note
+                    .as_ref()
+                    .map(|note| launch_lines(note, &|line| line_in_file(line, text, unit)));
                 true
             }
             None => false,
@@ -125,13 +148,30 @@ fn to_file(
                 Some((file, span))
             }
         });
-        if let Some(line) =
-            kernel.block_from.strip_prefix("launch at line ").and_then(|line| line.parse::<usize>().ok())
-        {
-            kernel.block_from = format!("launch at line {}", line_in_file(line, text, unit));
+        let lines = |from: &str| launch_lines(from, &|line| line_in_file(line, text, unit));
+        kernel.block_from = lines(&kernel.block_from);
+        for one in &mut kernel.configurations {
+            one.from = lines(&one.from);
         }
     }
     report
+}
+
+/// A text with the number behind each `launch at line ` changed.
+fn launch_lines(text: &str, change: &dyn Fn(usize) -> usize) -> String {
+    const BEFORE: &str = "launch at line ";
+    let mut parts = text.split(BEFORE);
+    let mut changed = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        changed.push_str(BEFORE);
+        match part[..digits].parse() {
+            Ok(line) => changed.push_str(&change(line).to_string()),
+            Err(_) => changed.push_str(&part[..digits]),
+        }
+        changed.push_str(&part[digits..]);
+    }
+    changed
 }
 
 /// The file's line, from one, for a line of the unit.

@@ -85,6 +85,59 @@ pub enum Trouble {
     },
 }
 
+impl Trouble {
+    /// What is lacking: the one table from which an exit status and the words "not compiled" come.
+    pub fn lack(&self) -> Lack {
+        match self {
+            Self::Architecture { .. }
+            | Self::Options { .. }
+            | Self::Database(_)
+            | Self::Unreadable { .. } => Lack::Input,
+            Self::Cancelled => Lack::Nothing,
+            Self::TimedOut { .. }
+            | Self::Compiler { .. }
+            | Self::HostCompiler { .. }
+            | Self::Toolkit { .. }
+            | Self::Failed { .. }
+            | Self::Internal { .. } => Lack::Tool,
+        }
+    }
+}
+
+impl From<Trouble> for NotCompiled {
+    fn from(trouble: Trouble) -> Self {
+        Self { lack: trouble.lack(), reason: trouble.to_string() }
+    }
+}
+
+/// What keeps something from being compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lack {
+    /// Nothing that could be mended: a header that no source includes, a text that is only put together when the program runs.
+    Nothing,
+    /// A tool, a part of one, or the time it needs.
+    Tool,
+    /// Right input: flags, an architecture, a compile database, a file that can be read.
+    Input,
+}
+
+/// Something that was not compiled, so that silence about it means nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotCompiled {
+    /// Why, and what to do; no full stop at the end.
+    pub reason: String,
+    /// What was lacking.
+    pub lack: Lack,
+}
+
+impl NotCompiled {
+    /// What can't be compiled by anyone.
+    pub(super) fn by_nature(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), lack: Lack::Nothing }
+    }
+}
+
 impl From<ProgramError> for Trouble {
     fn from(error: ProgramError) -> Self {
         match error {
@@ -145,10 +198,11 @@ pub(super) fn of(message: &Message, in_toolkit: bool) -> Option<Trouble> {
         return None;
     }
     let lower = message.text.to_ascii_lowercase();
-    let known =
-        WORDS.iter().find(|(word, _)| lower.contains(word)).map(|(_, make)| make(message.text.clone()));
+    // More follows the reason in the same sentence.
+    let reason = || message.text.trim_end_matches('.').to_owned();
+    let known = WORDS.iter().find(|(word, _)| lower.contains(word)).map(|(_, make)| make(reason()));
     let driver = message.origin == Origin::Driver && message.place.is_none();
-    known.or_else(|| driver.then(|| Trouble::Failed { reason: message.text.clone() }))
+    known.or_else(|| driver.then(|| Trouble::Failed { reason: reason() }))
 }
 
 /// What a compile is that failed and said nothing that could be read.

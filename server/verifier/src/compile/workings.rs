@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::cached::Outcome;
 use super::foreign::Foreign;
-use super::{CompileReport, FileReport, Trouble, findings, kernels, trouble};
-use crate::compiler_text::{self, Level, SourcePlace};
+use super::{CompileReport, FileReport, Trouble, findings, kernels, missing, trouble};
+use crate::compiler_text::{self, Level, Message, SourcePlace};
+use crate::line_directives::LineDirectives;
 use crate::{paths, ptxas};
 
 /// What must be known of a compile to read what it said.
@@ -35,9 +36,17 @@ pub(super) struct Workings {
 impl Workings {
     /// Reads everything.
     pub(super) fn report(&self, outcome: &Outcome) -> Result<CompileReport, Trouble> {
-        let messages = compiler_text::parse(outcome.text.as_bytes());
+        let mut messages = compiler_text::parse(outcome.text.as_bytes());
         let mut files = Files::new(self);
+        files.lead_back(&mut messages, &outcome.dependencies);
         let mut notes = Vec::new();
+        let lacks = |message: &Message| match &self.foreign {
+            Some(_) => missing::lack_of_text(message),
+            None => missing::lack(message),
+        };
+        let not_compiled: Vec<_> =
+            messages.iter().find_map(lacks).filter(|_| !outcome.success).into_iter().collect();
+        messages.retain(|message| not_compiled.is_empty() || lacks(message).is_none());
         let (messages, excused) = match &self.foreign {
             Some(foreign) => foreign.sort(messages),
             None => (messages, 0),
@@ -65,7 +74,7 @@ impl Workings {
                 notes.push(findings::readable(message));
             }
         }
-        if !outcome.success && errors == 0 && excused == 0 {
+        if !outcome.success && errors == 0 && excused == 0 && not_compiled.is_empty() {
             return Err(failure.unwrap_or_else(|| trouble::of_silence(&notes_or_text(&notes, &outcome.text))));
         }
         notes.extend(failure.map(|trouble| trouble.to_string()));
@@ -79,6 +88,7 @@ impl Workings {
             command: outcome.command.clone(),
             from_cache: outcome.from_cache,
             notes,
+            not_compiled,
             ..CompileReport::default()
         })
     }
@@ -87,6 +97,9 @@ impl Workings {
 fn notes_or_text(notes: &[String], text: &str) -> String {
     if notes.is_empty() { text.to_owned() } else { notes.join("\n") }
 }
+
+/// Files that are searched for `#line`.
+const MOST_WITH_DIRECTIVES: usize = 256;
 
 /// The files that a compile speaks of, by an index.
 pub(super) struct Files<'a> {
@@ -107,6 +120,41 @@ impl<'a> Files<'a> {
             measurements: Vec::new(),
         };
         Self { workings, reports: vec![asked], by_name: HashMap::new() }
+    }
+
+    /// Leads what is said of files that `#line` makes up back to the texts that say so.
+    fn lead_back(&mut self, messages: &mut [Message], dependencies: &[String]) {
+        if messages.is_empty() {
+            return;
+        }
+        let unit = self.workings.unit.display().to_string();
+        let mut directives: Vec<(usize, LineDirectives)> = Vec::new();
+        let names = std::iter::once(&unit).chain(dependencies).take(MOST_WITH_DIRECTIVES);
+        for index in names.filter_map(|name| self.by_name(name)).collect::<Vec<_>>() {
+            let file = &self.reports[index];
+            if directives.iter().all(|(known, _)| *known != index)
+                && let Some(found) = LineDirectives::of(&file.path, &file.text)
+            {
+                directives.push((index, found));
+            }
+        }
+        if directives.is_empty() {
+            return;
+        }
+        for message in messages {
+            let notes = message.notes.iter_mut().filter_map(|note| note.place.as_mut());
+            for place in message.place.as_mut().into_iter().chain(notes) {
+                let named = self.by_name(&place.file);
+                let own = directives.iter().filter(|(index, _)| named.is_none_or(|named| named == *index));
+                let found = own.clone().find_map(|(index, found)| {
+                    let line = found.line(&self.reports[*index].text, place, &self.workings.directory)?;
+                    Some((found.path().display().to_string(), line))
+                });
+                if let Some((file, line)) = found {
+                    (place.file, place.line) = (file, line);
+                }
+            }
+        }
     }
 
     /// The file that the compiler calls `name`, if it is the user's and can be read.

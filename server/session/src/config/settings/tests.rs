@@ -686,16 +686,43 @@ fn changes_are_live() {
 }
 
 #[test]
-fn a_file_belongs_to_the_nearest_marked_folder() {
+fn a_file_belongs_to_its_repository_or_to_the_nearest_marked_folder() {
     let scenario = Scenario::read(
-        "//- file r/.git/HEAD\n//- file r/a/stitchcuda.toml\n//- file r/a/b/k.cu\n//- file r/c/k.cu\n",
+        "//- file r/.git/HEAD\n//- file r/a/stitchcuda.toml\n//- file r/a/b/k.cu\n//- file r/c/k.cu\n\
+         //- file m/stitchcuda.toml\n//- file m/n/compile_commands.json\n//- file m/n/o/k.cu\n//- file open/stitchcuda.toml\n\
+         //- file open/k.cu\n//- file open/p/k.cu\n",
     );
     let root = scenario.root.path();
-    for (file, folder) in [("r/a/b/k.cu", "r/a"), ("r/c/k.cu", "r"), ("r/c/not/there.cu", "r")] {
+    #[cfg(unix)]
+    {
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(root.join("open"), everybody).unwrap();
+    }
+    for (file, folder) in [
+        ("r/a/b/k.cu", "r"),
+        ("r/c/k.cu", "r"),
+        ("r/c/not/there.cu", "r"),
+        ("m/n/o/k.cu", "m/n"),
+        ("m/x/k.cu", "m"),
+        ("open/k.cu", "open"),
+        ("open/p/k.cu", if cfg!(unix) { "open/p" } else { "open" }),
+    ] {
         assert_eq!(workspace_of(&root.join(file)), Some(root.join(folder)), "{file}");
     }
     assert_eq!(workspace_of(Path::new("/nowhere/k.cu")), Some("/nowhere".into()));
     assert_eq!(workspace_of(Path::new("/")), None);
+}
+
+#[test]
+fn a_folder_that_is_a_part_of_a_repository_has_the_settings_of_the_whole() {
+    let scenario = Scenario::read(
+        "//- file r/.git/HEAD\n//- folder r/src/app\n//- file r/stitchcuda.toml\n[hover]\nenable = false\n//- folder o/in\n\
+         //- file o/stitchcuda.toml\n[hover]\nenable = false\n",
+    );
+    let settings = scenario.settings();
+    let root = scenario.root.path();
+    assert!(!settings.for_path(Some(&root.join("r/src/app/k.cu"))).hover.enable);
+    assert!(settings.for_path(Some(&root.join("o/in/k.cu"))).hover.enable, "no repository: another project");
 }
 
 proptest::proptest! {
