@@ -234,6 +234,10 @@ fn cpu_tensor_moved(moved: &Move, piece: usize, names: &Names<'_>) -> Option<Fin
         (origin, Some(span))
     };
     let full = names.resolve(&origin.path);
+    // `torch.tensor` copies from the CPU wherever the tensor is to be: its data are there.
+    if full == "torch.tensor" || full == "torch.scalar_tensor" {
+        return None;
+    }
     let plain = |origin: &Origin| origin.then.iter().all(|method| KEPT.contains(&method.as_str()));
     if !is_factory(&full) || origin.placed || !plain(origin) || !plain(&moved.receiver) {
         return None;

@@ -355,7 +355,9 @@ fn a_tensor_made_on_the_cpu_and_moved() {
         ("torch.zeros(3).to(0).to(dtype)", 1),
         ("torch.zeros(3).cuda().to(device)", 1),
         ("zeros(3).cuda(non_blocking=True)", 1),
-        ("torch.tensor([1, 2]).cuda()", 1),
+        // Its data are on the CPU, wherever it is made.
+        ("torch.tensor([1, 2]).cuda()", 0),
+        ("torch.scalar_tensor(1).to(device)", 0),
         ("torch.arange(3)[None].to(device)", 1),
         ("torch.zeros(3).to(torch.float16)", 0),
         ("torch.zeros(3).to('cpu')", 0),

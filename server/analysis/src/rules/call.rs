@@ -27,7 +27,7 @@ impl<'t> Walker<'t> {
             && matches!(name, "reinterpret_cast" | "static_cast" | "const_cast")
         {
             let target = function.child_by_field_name("arguments").map_or("", |list| self.text(list));
-            let target = Type::parse(target.trim_start_matches('<').trim_end_matches('>'));
+            let target = self.environment.type_of(target.trim_start_matches('<').trim_end_matches('>'));
             return arguments.first().map_or(Value::UNKNOWN, |argument| self.cast(target, argument.value));
         }
         let (parent, _) = self.parent().unwrap_or((Kind::Other, node));
@@ -71,7 +71,7 @@ impl<'t> Walker<'t> {
 
     /// `int(x)`, `float(x)`: the callee is the name of a type.
     fn functional_cast(&mut self, function: Node<'t>, arguments: &[Entry<'t>]) -> Value {
-        let target = Type::parse(self.text(function));
+        let target = self.environment.type_of(self.text(function));
         match arguments {
             [argument] if target != Type::UNKNOWN => self.cast(target, argument.value),
             _ => Value::UNKNOWN,
@@ -97,9 +97,9 @@ impl<'t> Walker<'t> {
         let mut parts =
             configuration.named_children(&mut cursor).filter(|child| Kind::of(*child) != Kind::Comment);
         // The grid, the block, the shared memory, the stream.
-        let (block, stream) = (parts.nth(1), parts.nth(1));
+        let (grid, block, stream) = (parts.next(), parts.next(), parts.nth(1));
         let is_statement = self.parent().is_some_and(|(kind, _)| kind == Kind::ExpressionStatement);
-        self.facts.launches.push(LaunchSite { kernel, node, block, stream, is_statement });
+        self.facts.launches.push(LaunchSite { kernel, node, grid, block, stream, is_statement });
     }
 
     /// Remembers `thread % divisor` for a test that may follow.

@@ -16,7 +16,7 @@ use tree_sitter::Node;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::constants::{Constants, fold_dimensions, fold_text};
-use super::types::{Type, floating_literal};
+use super::types::{Scalar, Type, floating_literal};
 use super::value::Memory;
 
 /// How often the constants are gone through to resolve those that use later ones.
@@ -27,6 +27,8 @@ const MOST_PASSES: usize = 8;
 pub struct Piece {
     /// Names and the expressions they stand for, in the order of the text.
     constants: Vec<(String, String)>,
+    /// Names for types: `typedef float real;`, `using real = float;`.
+    aliases: Vec<(String, String)>,
     /// Variables outside functions: name, type, qualifier.
     globals: Vec<(String, String, GlobalKind)>,
     /// Functions and what they return.
@@ -73,6 +75,8 @@ pub struct Launches {
     pub one_column: usize,
     /// How many have one block.
     pub one_block: usize,
+    /// Threads along x of the block, where all launches so far have as many and the number is known.
+    pub columns: Option<i64>,
     /// Whether one gives template arguments.
     pub has_template_arguments: bool,
 }
@@ -115,6 +119,7 @@ struct Inner {
     defined: HashSet<String>,
     integers: HashMap<String, i64>,
     floats: HashMap<String, (f64, Type)>,
+    types: HashMap<String, Type>,
     globals: HashMap<String, Global>,
     returns: HashMap<String, Type>,
     launches: HashMap<String, Launches>,
@@ -136,6 +141,7 @@ impl Environment {
     pub fn new<'p>(pieces: impl IntoIterator<Item = &'p Piece>, outer: &Outer) -> Self {
         let pieces: Vec<&Piece> = pieces.into_iter().collect();
         let mut inner = Inner { outer: outer.clone(), ..Inner::default() };
+        inner.resolve_types(&pieces);
         inner.resolve_constants(&pieces);
         for piece in &pieces {
             inner.take(piece);
@@ -155,6 +161,11 @@ impl Environment {
         let known =
             FLOATING.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value, Type::DOUBLE));
         self.inner.floats.get(name).copied().or(known)
+    }
+
+    /// The type that a text names, by the names that the file gives to types.
+    pub fn type_of(&self, text: &str) -> Type {
+        self.inner.type_of(text)
     }
 
     /// A variable outside functions.
@@ -238,6 +249,38 @@ impl Inner {
         if own.is_some() || self.defined.contains(name) { own } else { self.outer.value(name) }
     }
 
+    fn type_of(&self, text: &str) -> Type {
+        let plain = Type::parse(text);
+        if plain.scalar != Scalar::Unknown || self.types.is_empty() || text.contains('<') {
+            return plain;
+        }
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let known = words.into_iter().find_map(|word| self.types.get(word));
+        known.map_or(plain, |ty| Type { pointers: ty.pointers.saturating_add(plain.pointers), ..*ty })
+    }
+
+    /// The types that the file names, by `typedef`, `using` or `#define real float`. A name for two types has none: which
+    /// holds depends on the preprocessor.
+    fn resolve_types(&mut self, pieces: &[&Piece]) {
+        let named = pieces.iter().flat_map(|piece| &piece.aliases);
+        let is_type = |text: &str| text.chars().all(|c| c.is_alphabetic() || matches!(c, ' ' | '_'));
+        let defined =
+            pieces.iter().flat_map(|piece| &piece.constants).filter(|(_, text)| is_type(text.trim()));
+        let mut seen: HashMap<&str, Type> = HashMap::new();
+        for (name, text) in named.chain(defined) {
+            let ty = self.type_of(text);
+            let kept = seen.entry(name).or_insert(ty);
+            if *kept != ty {
+                *kept = Type::UNKNOWN;
+            }
+            if kept.scalar == Scalar::Unknown {
+                self.types.remove(name);
+            } else {
+                self.types.insert(name.clone(), *kept);
+            }
+        }
+    }
+
     /// Folds what can be folded. A name with two different values has none: which holds depends on the preprocessor.
     fn resolve_constants(&mut self, pieces: &[&Piece]) {
         let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -279,10 +322,10 @@ impl Inner {
                 GlobalKind::Device => Memory::Global,
                 GlobalKind::Constant => Memory::Constant,
             };
-            self.globals.insert(name.clone(), Global { ty: Type::parse(ty), memory });
+            self.globals.insert(name.clone(), Global { ty: self.type_of(ty), memory });
         }
         for (name, ty) in &piece.signatures {
-            let ty = Type::parse(ty);
+            let ty = self.type_of(ty);
             self.returns
                 .entry(name.clone())
                 .and_modify(|seen| {
@@ -293,10 +336,12 @@ impl Inner {
                 .or_insert(ty);
         }
         for launch in &piece.launches {
-            let one_column = fold_dimensions(&launch.block, &Known(self))
-                .is_some_and(|[x, y, z]| x == 1 && (y > 1 || z > 1));
+            let sizes = fold_dimensions(&launch.block, &Known(self));
+            let one_column = sizes.is_some_and(|[x, y, z]| x == 1 && (y > 1 || z > 1));
             let starts_with_one = launch.block.starts_with("dim3(1,") || launch.block.starts_with("dim3{1,");
             let entry = self.launches.entry(launch.kernel.clone()).or_default();
+            let columns = sizes.map(|[x, ..]| x);
+            entry.columns = if entry.count == 0 || entry.columns == columns { columns } else { None };
             entry.count += 1;
             entry.one_column += usize::from(one_column || starts_with_one);
             entry.one_block += usize::from(launch.one_block);
@@ -332,6 +377,7 @@ impl Inner {
         let mut lines: Vec<String> = Vec::new();
         lines.extend(self.integers.iter().map(|(name, value)| format!("i{name}={value}")));
         lines.extend(self.floats.iter().map(|(name, (value, ty))| format!("f{name}={value:?}{ty:?}")));
+        lines.extend(self.types.iter().map(|(name, ty)| format!("t{name}={ty:?}")));
         lines.extend(self.globals.iter().map(|(name, global)| format!("g{name}={global:?}")));
         lines.extend(self.returns.iter().map(|(name, ty)| format!("r{name}={ty:?}")));
         lines.extend(self.launches.iter().map(|(name, launches)| format!("l{name}={launches:?}")));

@@ -28,7 +28,7 @@ impl<'t> Walker<'t> {
             Kind::Cast => {
                 let ty = node.child_by_field_name("type").map_or("", |ty| self.text(ty));
                 let value = by_field(children, Field::Value).map_or(Value::UNKNOWN, |entry| entry.value);
-                self.cast(Type::parse(ty), value)
+                self.cast(self.environment.type_of(ty), value)
             }
             Kind::Sizeof => {
                 fold_text(self.text(node), self.environment).map_or(Value::uniform(Type::INT), Value::integer)
@@ -225,7 +225,12 @@ impl<'t> Walker<'t> {
         if left.index.varies() || right.index.varies() {
             self.facts.is_guarded = true;
         }
-        if let ("<", Some(limit)) = (operator, right.constant)
+        let limit = match operator {
+            "<" | "!=" => right.constant,
+            "<=" => right.constant.and_then(|last| last.checked_add(1)),
+            _ => None,
+        };
+        if let Some(limit) = limit
             && let Some(id) = self.names.resolve(self.text(left_node), left_node.start_byte())
         {
             let id = u32::try_from(id).unwrap_or(u32::MAX);

@@ -70,6 +70,8 @@ pub struct LaunchSite<'t> {
     pub kernel: &'t str,
     /// All of it.
     pub node: Node<'t>,
+    /// The grid, as written.
+    pub grid: Option<Node<'t>>,
     /// The block, as written.
     pub block: Option<Node<'t>>,
     /// The stream, as written.

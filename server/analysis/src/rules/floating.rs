@@ -6,6 +6,7 @@
 use tree_sitter::Node;
 
 use super::facts::{DoubleUse, Power};
+use super::kind::Kind;
 use super::types::{Maths, Type};
 use super::value::Value;
 use super::walk::{Entry, Walker};
@@ -148,7 +149,10 @@ impl<'t> Walker<'t> {
         {
             return;
         }
-        if let Some(exponent) = exponent.value.number() {
+        // A local constant has a name since it may be changed.
+        let is_named = Kind::of(exponent.node) == Kind::Identifier
+            && self.names.resolve(self.text(exponent.node), exponent.node.start_byte()).is_some();
+        if let Some(exponent) = exponent.value.number().filter(|_| !is_named) {
             self.facts.powers.push(Power { node, name, base: base.node, exponent });
         }
     }

@@ -147,7 +147,13 @@ impl<'t> Walker<'t> {
         }
         let Some(id) = self.names.resolve(self.text(name), node.end_byte()) else { return };
         let entry = children.last().filter(|entry| entry.field != Some(Field::Declarator));
-        let value = entry.map_or(Value::UNKNOWN, |entry| entry.value.loaded());
+        let mut value = entry.map_or(Value::UNKNOWN, |entry| entry.value.loaded());
+        // `dim3 block(x, y)` is not its last argument.
+        if node.child_by_field_name("value").is_some_and(|list| {
+            matches!(Kind::of(list), Kind::Arguments | Kind::InitializerList) && list.named_child_count() != 1
+        }) {
+            value = Value::UNKNOWN;
+        }
         let variable = &self.names.variables[id];
         let (ty, is_auto) = (variable.ty, variable.is_auto);
         if !variable.dimensions.is_empty() || variable.is_reference && !variable.writes.is_empty() {
@@ -322,7 +328,9 @@ fn converted(value: Value, ty: Type) -> Value {
         return Value { literal: value.number(), ..only_uniform(ty, value.index) };
     }
     if value.ty.is_float() || value.ty.is_double() {
-        return only_uniform(ty, value.index);
+        // Of a type that is not known here, but a number all the same.
+        let literal = value.literal.filter(|_| ty == Type::UNKNOWN);
+        return Value { literal, ..only_uniform(ty, value.index) };
     }
     Value { ty: if ty == Type::UNKNOWN { value.ty } else { ty }, ..value }
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 use tree_sitter::Node;
 
+use super::environment::Environment;
 use super::kind::Kind;
 use super::types::Type;
 
@@ -73,9 +74,14 @@ pub struct Names<'t> {
 
 impl<'t> Names<'t> {
     /// Collects the variables of `function`.
-    pub fn of(function: Node<'t>, source: &'t str) -> Self {
-        let mut collector =
-            Collector { names: Names::default(), source, scopes: vec![function.end_byte()], lambdas: 0 };
+    pub fn of(function: Node<'t>, source: &'t str, environment: &'t Environment) -> Self {
+        let mut collector = Collector {
+            names: Names::default(),
+            source,
+            environment,
+            scopes: vec![function.end_byte()],
+            lambdas: 0,
+        };
         let mut cursor = function.walk();
         loop {
             let node = cursor.node();
@@ -120,6 +126,7 @@ impl<'t> Names<'t> {
 struct Collector<'t> {
     names: Names<'t>,
     source: &'t str,
+    environment: &'t Environment,
     /// Where each open scope ends.
     scopes: Vec<usize>,
     /// How many lambdas are open: their parameters are no parameters of the function.
@@ -246,7 +253,7 @@ impl<'t> Collector<'t> {
         let mut variable = Variable {
             name: "",
             visible: declarator.end_byte()..self.scopes.last().copied().unwrap_or(usize::MAX),
-            ty: Type::parse(ty_text),
+            ty: self.environment.type_of(ty_text),
             is_auto: ty_text.contains("auto"),
             is_reference: false,
             storage,

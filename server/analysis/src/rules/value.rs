@@ -110,7 +110,7 @@ impl Value {
     /// The factor that it is, where it is written at `start..end`.
     pub fn symbol(self, start: usize, end: usize) -> Symbol {
         let at = |byte| u32::try_from(byte).unwrap_or(u32::MAX);
-        Symbol { start: at(start), end: at(end), template: self.index.template }
+        Symbol { start: at(start), end: at(end), template: self.index.template, scaled: false }
     }
 
     /// Both values as one: after a branch, or for either arm of `?:`.

@@ -66,7 +66,7 @@ pub struct Walker<'t> {
 
 /// Walks over a function and notes what the rules need.
 pub fn walk<'t>(context: &FunctionContext<'t>) -> Walker<'t> {
-    let names = Names::of(context.node, context.source);
+    let names = Names::of(context.node, context.source, context.environment);
     let mut walker = Walker {
         source: context.source,
         function: context.function,
@@ -84,7 +84,7 @@ pub fn walk<'t>(context: &FunctionContext<'t>) -> Walker<'t> {
             .node
             .child_by_field_name("type")
             .and_then(|ty| context.source.get(ty.byte_range()))
-            .map_or(Type::UNKNOWN, Type::parse),
+            .map_or(Type::UNKNOWN, |ty| context.environment.type_of(ty)),
     };
     walker.run(context.node);
     walker
@@ -219,6 +219,11 @@ impl<'t> Walker<'t> {
         let clause = outer.find(|frame| !matches!(frame.kind, Kind::Binary | Kind::Parenthesized))?;
         let branch = outer.next()?;
         (clause.kind == Kind::ConditionClause && branch.kind == Kind::If).then_some(branch.node)
+    }
+
+    /// The text of the whole function.
+    pub(super) fn text_of_function(&self) -> &'t str {
+        self.source.get(self.function.span.range()).unwrap_or("")
     }
 
     /// The text of a node.

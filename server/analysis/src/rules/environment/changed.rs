@@ -29,6 +29,7 @@ impl Environment {
             |a, b| a.0.to_bits() == b.0.to_bits() && a.1 == b.1,
             &mut mentioned,
         );
+        differences(&now.types, &then.types, |a, b| a == b, &mut mentioned);
         differences(&now.globals, &then.globals, |a, b| a == b, &mut mentioned);
         differences(&now.returns, &then.returns, |a, b| a == b, &mut mentioned);
         for (a, b) in [(&now.asking, &then.asking), (&now.defined, &then.defined)] {

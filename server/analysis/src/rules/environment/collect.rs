@@ -2,9 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::{GlobalKind, LaunchPiece, Piece};
+use super::{GlobalKind, LaunchPiece, Piece, floating_text};
 use crate::rules::call::callee;
 use crate::rules::constants::{Token, Tokens};
+use crate::rules::types::Type;
 
 /// Longer expressions than a person writes are not looked into.
 const LONGEST_TEXT: usize = 1000;
@@ -78,6 +79,16 @@ impl<'t> Collector<'t> {
                 false
             }
             "function_definition" => self.function(node),
+            "type_definition" if !inside => {
+                let (name, ty) = (self.field(node, "declarator"), self.field(node, "type"));
+                self.piece.aliases.push((name.to_owned(), ty.to_owned()));
+                true
+            }
+            "alias_declaration" if !inside => {
+                let (name, ty) = (self.field(node, "name"), self.field(node, "type"));
+                self.piece.aliases.push((name.to_owned(), ty.to_owned()));
+                true
+            }
             "declaration" | "field_declaration" if !inside => {
                 self.declaration(node);
                 true
@@ -243,7 +254,7 @@ impl<'t> Collector<'t> {
                 && let Some(value) = value
             {
                 let value = self.text(value).trim_start_matches('{').trim_end_matches('}');
-                self.constant(node, text, value);
+                self.constant(node, text, &typed(value, ty.map_or("", |ty| self.text(ty))));
             }
             if let Some(kind) = kind {
                 let ty = format!("{}{suffix}", ty.map_or("", |ty| self.text(ty)));
@@ -318,17 +329,34 @@ impl<'t> Collector<'t> {
         let mut divides = false;
         let mut adds = false;
         let mut subtracts = false;
+        let mut names_one = false;
+        let mut depth = 0usize;
         for (token, _) in Tokens::new(text) {
             match token {
+                Token::Symbol("(") => depth += 1,
+                Token::Symbol(")") => depth = depth.saturating_sub(1),
+                // `(n + 31) / 32 * 32` pads a size, and what is divided by it then is exact.
+                Token::Symbol("*") if depth == 0 && divides => return false,
                 Token::Symbol("/") => divides = true,
                 Token::Symbol("+") => adds = true,
                 Token::Symbol("-") => subtracts = true,
                 Token::Literal(Some(value)) if adds && is_one_less_than_power(value) => subtracts = true,
-                Token::Name(name) if self.rounding.contains(&name) || is_rounding_name(name) => return true,
+                Token::Name(name) if is_rounding_name(name) => return true,
+                Token::Name(name) => names_one |= self.rounding.contains(&name),
                 _ => {}
             }
         }
-        divides && adds && subtracts
+        divides && adds && subtracts || names_one && !divides
+    }
+}
+
+/// The value of a constant that is declared a `ty`: a floating literal takes its type, and tells nothing where that is not known.
+fn typed(value: &str, ty: &str) -> String {
+    let is_double = floating_text(value).is_some_and(|(_, literal)| literal.is_double());
+    match Type::parse(ty) {
+        declared if !is_double || declared.is_double() || ty.contains("auto") => value.to_owned(),
+        declared if declared.is_float() => format!("{value}f"),
+        _ => String::new(),
     }
 }
 
