@@ -109,14 +109,16 @@ pub(super) fn check(names: &Names<'_>) -> Vec<Finding> {
     if !names.imports_from("torch") && !names.star_of("torch") {
         return findings;
     }
-    let is_test = TESTS.iter().any(|module| names.imports_from(module));
+    let mut functions = names.facts.iter().flat_map(|facts| &facts.functions);
+    let is_test = TESTS.iter().any(|module| names.imports_from(module))
+        || functions.any(|function| function.name.trim_start_matches('_').starts_with("test_"));
     let placed_by_default = names.facts.iter().any(|facts| facts.default_device);
     let waiting = waiting(names);
     for (piece, facts) in names.facts.iter().enumerate() {
         if !is_test {
             findings.extend(facts.items.iter().filter_map(|item| item_in_loop(item, piece, &waiting, names)));
         }
-        if !placed_by_default {
+        if !placed_by_default && !is_test {
             findings.extend(facts.moves.iter().filter_map(|moved| cpu_tensor_moved(moved, piece, names)));
         }
     }
@@ -225,6 +227,9 @@ fn is_factory(full: &str) -> bool {
 
 fn cpu_tensor_moved(moved: &Move, piece: usize, names: &Names<'_>) -> Option<Finding> {
     let level = names.level(piece, moved.scope);
+    if names.function_around(level).is_some_and(is_unhurried) {
+        return None;
+    }
     let start = names.pieces[piece].span.start;
     let direct = moved.receiver.called;
     let (origin, made_at) = if direct {

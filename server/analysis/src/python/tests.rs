@@ -358,6 +358,9 @@ fn a_tensor_made_on_the_cpu_and_moved() {
         // Its data are on the CPU, wherever it is made.
         ("torch.tensor([1, 2]).cuda()", 0),
         ("torch.scalar_tensor(1).to(device)", 0),
+        ("import pytest\ntorch.zeros(3).cuda()", 0),
+        ("def _test_sum():\n    pass\ndef data():\n    return torch.zeros(3).cuda()", 0),
+        ("def benchmark():\n    return torch.zeros(3).cuda()", 0),
         ("torch.arange(3)[None].to(device)", 1),
         ("torch.zeros(3).to(torch.float16)", 0),
         ("torch.zeros(3).to('cpu')", 0),

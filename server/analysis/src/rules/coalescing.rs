@@ -22,7 +22,8 @@ const MOST_VECTOR_BYTES: i64 = 64;
 
 /// Adds what the function's accesses to global memory show: each array once for each stride.
 pub fn check(walker: &Walker, report: &mut Report) {
-    if walker.environment.has_one_column(&walker.function.name) {
+    let name = &walker.function.name;
+    if walker.environment.has_one_column(name) || is_reference(name) {
         return;
     }
     let reach = Reach::of(walker);
@@ -49,7 +50,8 @@ pub fn check(walker: &Walker, report: &mut Report) {
             Coefficient::Symbol(symbol) => {
                 let factor = walker.source.get(symbol.start as usize..symbol.end as usize).unwrap_or("");
                 let group = (array(walker, access), factor.to_owned());
-                if !shown.join(&group, access.node, report) && row_major(access, symbol, factor, walker, report)
+                if !shown.join(&group, access.node, report)
+                    && row_major(access, symbol, factor, walker, report)
                 {
                     shown.begin(group, report);
                 }
@@ -150,6 +152,13 @@ fn row_major(access: &Access, symbol: Symbol, factor: &str, walker: &Walker, rep
         "Let threadIdx.x be the index that is not multiplied, or stage the tile in shared memory so that both sides are coalesced.",
     );
     true
+}
+
+/// Whether a kernel of this name computes what others are compared with, and need not be fast.
+fn is_reference(name: &str) -> bool {
+    let parts = name.split('_').map(str::to_ascii_lowercase);
+    let is_named = |part: String| matches!(part.as_str(), "ref" | "reference" | "golden");
+    name.contains("Reference") || parts.into_iter().any(is_named)
 }
 
 /// Whether a factor with this name is often 1 at run time: the stride of a tensor or of a BLAS vector.

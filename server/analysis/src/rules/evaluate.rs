@@ -31,7 +31,9 @@ impl<'t> Walker<'t> {
                 self.cast(self.environment.type_of(ty), value)
             }
             Kind::Sizeof => {
-                fold_text(self.text(node), self.environment).map_or(Value::uniform(Type::INT), Value::integer)
+                // Of a template's type, it is as little known as a template's number.
+                let unknown = Value::of(Type::INT, Index { template: true, ..Index::UNIFORM });
+                fold_text(self.text(node), self.environment).map_or(unknown, Value::integer)
             }
             Kind::Conditional => {
                 match (by_field(children, Field::Consequence), by_field(children, Field::Alternative)) {
@@ -148,10 +150,11 @@ impl<'t> Walker<'t> {
                 ..only_uniform(argument.ty, argument.index)
             },
             "!" => {
-                if argument.index.varies() {
+                if argument.index.varies() && !argument.is_judged {
                     self.facts.is_guarded = true;
                 }
                 Value {
+                    is_judged: argument.is_judged,
                     constant: argument.constant.map(|value| i64::from(value == 0)),
                     selects_few: argument.spares_few
                         || (argument.ty.is_integer() && !argument.index.is_uniform()),
@@ -211,18 +214,21 @@ impl<'t> Walker<'t> {
         let mut value = Value::of(Type::INT, index);
         match operator {
             "&&" => {
+                value.is_judged = left.is_judged && right.is_judged;
                 value.selects_few = left.selects_few || right.selects_few;
                 value.spares_few = left.spares_few && right.spares_few;
                 return value;
             }
             "||" => {
+                value.is_judged = left.is_judged && right.is_judged;
                 value.selects_few = left.selects_few && right.selects_few;
                 value.spares_few = left.spares_few || right.spares_few;
                 return value;
             }
             _ => {}
         }
-        if left.index.varies() || right.index.varies() {
+        value.is_judged = true;
+        if is_guard(operator, left, right) || is_guard(operator, right, left) {
             self.facts.is_guarded = true;
         }
         let limit = match operator {
@@ -255,6 +261,14 @@ impl<'t> Walker<'t> {
             self.facts.is_guarded = true;
         }
     }
+}
+
+/// Whether comparing a value with another may keep the thread's global index within bounds. The thread's number in its
+/// block, compared with a constant or with what halves in a loop, picks threads of the block: the steps of a reduction.
+fn is_guard(operator: &str, value: Value, other: Value) -> bool {
+    let in_block = !value.index.is_unknown() && !value.index.block && !value.index.is_uniform();
+    let picks = operator == "==" || other.constant.is_some() || other.index.looped;
+    value.index.varies() && !(in_block && picks && other.index.is_uniform())
 }
 
 /// A branch that at most so many threads of a warp take says nothing about how a warp accesses memory.

@@ -59,11 +59,9 @@ impl Coefficient {
                 Self::Symbol(Symbol { scaled: symbol.scaled || factor > 1, ..symbol })
             }
             // The product of two run-time factors: the outer one names it.
-            Self::Symbol(inner) => Self::Symbol(Symbol {
-                template: inner.template || symbol.template,
-                scaled: true,
-                ..symbol
-            }),
+            Self::Symbol(inner) => {
+                Self::Symbol(Symbol { template: inner.template || symbol.template, scaled: true, ..symbol })
+            }
             _ => Self::Unknown,
         }
     }

@@ -97,7 +97,10 @@ fn is_on_stream(walker: &Walker, launch: &LaunchSite) -> bool {
 fn is_tiny(launch: &LaunchSite, threads: i64, walker: &Walker) -> bool {
     let Some(grid) = launch.grid else { return false };
     let blocks = fold_dimensions(walker.text(grid), &Scope::new(walker, grid.start_byte()));
-    blocks.and_then(product).and_then(|blocks| blocks.checked_mul(threads)).is_some_and(|all| all <= MOST_THREADS)
+    blocks
+        .and_then(product)
+        .and_then(|blocks| blocks.checked_mul(threads))
+        .is_some_and(|all| all <= MOST_THREADS)
 }
 
 fn product(sizes: [i64; 3]) -> Option<i64> {

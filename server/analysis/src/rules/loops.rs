@@ -12,6 +12,24 @@ use super::walk::Walker;
 /// Calls that free what `cudaMalloc` and its kin allocate.
 const FREEING: &[&str] = &["cuMemFree", "cudaFree", "cudaFreeArray", "cudaFreeHost"];
 
+/// Words in a loop whose pass is a whole problem, set up and measured or shown: what it allocates serves all of that.
+const WHOLE_PROBLEM: &[&str] = &[
+    " malloc(",
+    ")malloc(",
+    "=malloc(",
+    " new ",
+    "chrono",
+    "clock",
+    "time(",
+    "getTime",
+    "Timer",
+    "EventRecord",
+    " printf(",
+    "cout",
+    "omp_",
+    "MPI_",
+];
+
 /// Words in a loop where waiting is the point: it measures, checks or shows results, reads them back, or serves several
 /// devices or processes.
 const WAITING_IS_MEANT: &[&str] = &[
@@ -64,6 +82,7 @@ pub struct Loops<'w, 't> {
     freeing: Vec<Node<'t>>,
     meant: HashMap<u32, bool>,
     by_device: HashMap<u32, bool>,
+    whole: HashMap<u32, bool>,
 }
 
 impl<'w, 't> Loops<'w, 't> {
@@ -74,7 +93,14 @@ impl<'w, 't> Loops<'w, 't> {
         launches.sort_unstable();
         let freeing = walker.facts.calls.iter().filter(|call| FREEING.contains(&call.name));
         let freeing = freeing.map(|call| call.node).collect();
-        Self { walker, launches, freeing, meant: HashMap::new(), by_device: HashMap::new() }
+        Self {
+            walker,
+            launches,
+            freeing,
+            meant: HashMap::new(),
+            by_device: HashMap::new(),
+            whole: HashMap::new(),
+        }
     }
 
     fn node(&self, id: u32) -> Option<Node<'t>> {
@@ -92,8 +118,19 @@ impl<'w, 't> Loops<'w, 't> {
         self.launches.get(first).is_some_and(|start| *start < node.end_byte())
     }
 
-    /// Whether waiting is what the loop is for.
+    /// Whether each pass is a problem of its own.
+    fn is_whole_problem(&mut self, id: u32) -> bool {
+        let text = self.node(id).map_or("", |node| self.walker.text(node));
+        *self.whole.entry(id).or_insert_with(|| WHOLE_PROBLEM.iter().any(|word| text.contains(word)))
+    }
+
+    /// Whether waiting is what the loop, or the comment before it, is for.
     fn waiting_is_meant(&mut self, id: u32) -> bool {
+        let comment = self.node(id).and_then(|node| node.prev_named_sibling());
+        let comment = comment.filter(|before| before.kind() == "comment");
+        if comment.is_some_and(|comment| self.walker.text(comment).to_ascii_lowercase().contains("warm")) {
+            return true;
+        }
         let text = self.node(id).map_or("", |node| self.walker.text(node));
         *self.meant.entry(id).or_insert_with(|| WAITING_IS_MEANT.iter().any(|word| text.contains(word)))
     }
@@ -137,7 +174,8 @@ impl<'w, 't> Loops<'w, 't> {
                 }
                 if let Some(id) = self.walker.names.resolve(word, node.start_byte()) {
                     let variable = &self.walker.names.variables[id];
-                    pending.extend(variable.initial.filter(|initial| initial.start_byte() != node.start_byte()));
+                    pending
+                        .extend(variable.initial.filter(|initial| initial.start_byte() != node.start_byte()));
                 }
             }
         }
@@ -165,6 +203,7 @@ pub fn allocation(loops: &mut Loops, call: &Call, within: u32, report: &mut Repo
     let makes_many = target.contains(['[', '.', '+']) || target.contains("->");
     let Some(name) = words(target).last().filter(|_| !makes_many) else { return };
     if loops.goes_over_devices(within)
+        || loops.is_whole_problem(within)
         || !loops.frees(name, call, within)
         || loops.reuses(name, call, within)
         || loops.grows_with(arguments, within)
@@ -176,7 +215,8 @@ pub fn allocation(loops: &mut Loops, call: &Call, within: u32, report: &mut Repo
          for the device.",
         call.name
     );
-    let advice = "Allocate once before the loop, as large as any pass needs, or use `cudaMallocAsync` with a pool.";
+    let advice =
+        "Allocate once before the loop, as large as any pass needs, or use `cudaMallocAsync` with a pool.";
     report.add(Code::MALLOC_IN_LOOP, call.node, message, advice);
 }
 
@@ -200,4 +240,3 @@ pub fn synchronisation(loops: &mut Loops, call: &Call, within: u32, report: &mut
         "Wait once after the loop: work in one stream runs in order anyway.",
     );
 }
-

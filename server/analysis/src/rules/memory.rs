@@ -62,14 +62,14 @@ impl<'t> Walker<'t> {
                 && variable.writes.iter().all(|write| match write {
                     Write::Step => true,
                     Write::Add(by) => self.is_uniform(*by, id),
-                    Write::Set(_) | Write::Other => false,
+                    Write::Set(_) | Write::Combine(_) | Write::Other => false,
                 });
             let stays_uniform = || {
                 initial.index.is_uniform()
                     && initial.ty.pointers == 0
                     && variable.writes.iter().all(|write| match write {
                         Write::Step => true,
-                        Write::Add(by) | Write::Set(by) => self.is_uniform(*by, id),
+                        Write::Add(by) | Write::Set(by) | Write::Combine(by) => self.is_uniform(*by, id),
                         Write::Other => false,
                     })
             };

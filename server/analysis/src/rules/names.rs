@@ -35,9 +35,11 @@ pub enum Write<'t> {
     Set(Node<'t>),
     /// `name += value` or `name -= value`.
     Add(Node<'t>),
+    /// `name *= value` and the other operators.
+    Combine(Node<'t>),
     /// `++` or `--`.
     Step,
-    /// Anything else: another operator, a member, its address taken.
+    /// Anything else: a member, its address taken.
     Other,
 }
 
@@ -182,6 +184,7 @@ impl<'t> Collector<'t> {
         let write = match operator {
             "=" => self.addition_to(left, right).map_or(Write::Set(right), Write::Add),
             "+=" | "-=" => Write::Add(right),
+            "*=" | "/=" | "%=" | "<<=" | ">>=" | "&=" | "|=" | "^=" => Write::Combine(right),
             _ => Write::Other,
         };
         self.write(left, write);

@@ -53,6 +53,8 @@ pub struct Value {
     pub selects_few: bool,
     /// For a condition: whether it holds for all but a few threads of a warp.
     pub spares_few: bool,
+    /// Whether it is made of comparisons, each of which was looked at to see whether it guards anything.
+    pub is_judged: bool,
     /// The double arithmetic that it is the result of, by its number.
     pub double_use: Option<u32>,
 }
@@ -68,6 +70,7 @@ impl Value {
         is_place: false,
         selects_few: false,
         spares_few: false,
+        is_judged: false,
         double_use: None,
     };
 

@@ -169,7 +169,7 @@ impl<'t> Walker<'t> {
     fn condition(&mut self, mark: usize) {
         let value =
             self.stack[mark.min(self.stack.len())..].last().map_or(Value::UNKNOWN, |entry| entry.value);
-        if value.index.is_unknown() {
+        if value.index.is_unknown() && !value.is_judged {
             self.facts.is_guarded = true;
         }
         if let Some(parent) = self.frames.last_mut() {

@@ -340,6 +340,8 @@ impl<'t> Collector<'t> {
                 Token::Symbol("/") => divides = true,
                 Token::Symbol("+") => adds = true,
                 Token::Symbol("-") => subtracts = true,
+                // `n / 256 + 1` has one more block in any case.
+                Token::Literal(Some(1)) if adds && divides && depth == 0 => subtracts = true,
                 Token::Literal(Some(value)) if adds && is_one_less_than_power(value) => subtracts = true,
                 Token::Name(name) if is_rounding_name(name) => return true,
                 Token::Name(name) => names_one |= self.rounding.contains(&name),
