@@ -384,6 +384,18 @@ fn a_tensor_made_on_the_cpu_and_moved() {
         ("def forward(self, x):\n    m = torch.ones(3, device=x.device)\n    return m.to(x.device)", 0),
         ("def forward(self, x):\n    m = torch.ones(3)\n    m = f(m)\n    return m.to(x.device)", 0),
         ("def helper(x):\n    m = torch.ones(3)\n    return m.to(x.device)", 0),
+        ("def helper(x):\n    m = torch.ones(3)\n    m[0] = x.size(0)\n    m = m.to(x.device)", 0),
+        ("def helper():\n    m = torch.zeros(3)\n    # a comment\n    m = m.cuda()", 1),
+        ("m = torch.zeros(3)\nm = m.cuda()", 0),
+        ("def check(y):\n    ref_out = y\n    return torch.zeros(3).cuda()", 0),
+        ("m = torch.zeros(3)\nother = other.cuda()", 0),
+        ("def forward(self, x):\n    return torch.ones(3).to(x)", 1),
+        ("def forward(self, x, dtype):\n    return torch.ones(3).to(dtype)", 0),
+        ("def forward(self, x: torch.dtype):\n    return torch.ones(3).to(x)", 0),
+        ("def helper(x):\n    return torch.ones(3).to(x)", 0),
+        ("device = torch.device('cpu')\ntorch.zeros(3).to(device)", 0),
+        ("device = 'cpu'\ntorch.zeros(3).to(device)", 0),
+        ("device = torch.device('cuda' if c else 'cpu')\ntorch.zeros(3).to(device)", 1),
     ] {
         assert_eq!(found(body), expected, "{body}");
     }

@@ -132,8 +132,15 @@ fn sectors(stride: i64, bytes: i64) -> i64 {
 fn row_major(access: &Access, symbol: Symbol, factor: &str, walker: &Walker, report: &mut Report) -> bool {
     let by_other_axis = access.index.y == Coefficient::Number(1);
     let by_loop = matches!(access.index.step, Step::Variable(_));
-    let is_bookkeeping = walker.environment.has_one_block(&walker.function.name);
-    if symbol.template || !(by_other_axis || by_loop) || may_be_one(factor) || is_bookkeeping {
+    // One block that goes over rows adds up counts and offsets, which no layout makes faster.
+    let is_bookkeeping = walker.environment.has_one_block(&walker.function.name)
+        || by_loop && !by_other_axis && !walker.text_of_function().contains("blockIdx");
+    if symbol.template
+        || is_constant(symbol, factor, walker)
+        || !(by_other_axis || by_loop)
+        || may_be_one(factor)
+        || is_bookkeeping
+    {
         return false;
     }
     let row = quote(factor);
@@ -154,10 +161,21 @@ fn row_major(access: &Access, symbol: Symbol, factor: &str, walker: &Walker, rep
     true
 }
 
+/// Whether a factor is a `constexpr` whose value is not known here: elements of a vector, not the length of a row.
+fn is_constant(symbol: Symbol, factor: &str, walker: &Walker) -> bool {
+    let declaration = walker
+        .names
+        .resolve(factor, symbol.start as usize)
+        .and_then(|id| walker.names.variables[id].initial?.parent()?.parent());
+    declaration.is_some_and(|declaration| walker.text(declaration).contains("constexpr"))
+}
+
 /// Whether a kernel of this name computes what others are compared with, and need not be fast.
 fn is_reference(name: &str) -> bool {
     let parts = name.split('_').map(str::to_ascii_lowercase);
-    let is_named = |part: String| matches!(part.as_str(), "ref" | "reference" | "golden");
+    let is_named = |part: String| {
+        matches!(part.as_str(), "check" | "golden" | "ref" | "reference" | "validate" | "verify")
+    };
     name.contains("Reference") || parts.into_iter().any(is_named)
 }
 

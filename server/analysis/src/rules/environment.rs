@@ -36,6 +36,10 @@ pub struct Piece {
     /// Functions and macros, and the names used in each, where these may matter to error checks.
     uses: Vec<(String, Vec<String>)>,
     launches: Vec<LaunchPiece>,
+    /// Members of structs: the struct, the member, its type.
+    members: Vec<(String, String, String)>,
+    /// Macros with parameters: name, parameters, what they stand for.
+    macros: Vec<(String, Vec<String>, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +56,8 @@ struct LaunchPiece {
     rounds_up: bool,
     /// Whether the grid is the number 1.
     one_block: bool,
-    has_template_arguments: bool,
+    /// Its template arguments, as written; `None` where it has none.
+    template_arguments: Option<Vec<String>>,
 }
 
 /// A variable outside the function.
@@ -77,9 +82,14 @@ pub struct Launches {
     pub one_block: usize,
     /// Threads along x of the block, where all launches so far have as many and the number is known.
     pub columns: Option<i64>,
-    /// Whether one gives template arguments.
-    pub has_template_arguments: bool,
 }
+
+/// The values of a kernel's template arguments at a launch, in their order: `None` for a type and for what is not known. Where
+/// there are fewer than parameters, the defaults hold for the others.
+pub type Instance = Vec<Option<i64>>;
+
+/// A kernel with more different instances is known by what all of these agree on.
+const MOST_INSTANCES: usize = 4;
 
 /// What the rules know of a file outside the function at hand. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -123,6 +133,12 @@ struct Inner {
     globals: HashMap<String, Global>,
     returns: HashMap<String, Type>,
     launches: HashMap<String, Launches>,
+    /// The members of each struct; one that is defined differently twice has no type.
+    members: HashMap<String, HashMap<String, Type>>,
+    /// Macros with parameters; `None` where one is defined differently twice.
+    macros: HashMap<String, Option<(Vec<String>, String)>>,
+    /// With which template arguments each kernel is launched.
+    instances: HashMap<String, Vec<Instance>>,
     /// Functions and macros that ask for the last error, themselves or through others.
     asking: HashSet<String>,
     /// Functions that are called by one that asks for the last error.
@@ -178,6 +194,19 @@ impl Environment {
         self.inner.returns.get(name).copied().unwrap_or(Type::UNKNOWN)
     }
 
+    /// The type of a member of the struct that `class` names, where this file defines it once.
+    pub fn member(&self, class: &str, member: &str) -> Type {
+        let class = class.rsplit([':', ' ']).next().unwrap_or(class);
+        let known = self.inner.members.get(class).and_then(|members| members.get(member));
+        known.copied().unwrap_or(Type::UNKNOWN)
+    }
+
+    /// The parameters of the macro `name` and what it stands for, where it is defined once.
+    pub fn function_macro(&self, name: &str) -> Option<(&[String], &str)> {
+        let (parameters, text) = self.inner.macros.get(name)?.as_ref()?;
+        Some((parameters, text))
+    }
+
     /// How the kernel `name` is launched here.
     pub fn launches(&self, name: &str) -> Launches {
         self.inner.launches.get(name).copied().unwrap_or_default()
@@ -195,9 +224,9 @@ impl Environment {
         launches.count > 0 && launches.one_block == launches.count
     }
 
-    /// Whether a launch here gives the kernel's template arguments, so that their defaults tell nothing.
-    pub fn is_instantiated(&self, name: &str) -> bool {
-        self.launches(name).has_template_arguments
+    /// The template arguments with which the kernel `name` is launched here, each combination once.
+    pub fn instances(&self, name: &str) -> &[Instance] {
+        self.inner.instances.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// Whether the function or macro `name` asks for the last CUDA error.
@@ -335,6 +364,21 @@ impl Inner {
                 })
                 .or_insert(ty);
         }
+        for (class, member, ty) in &piece.members {
+            let ty = self.type_of(ty);
+            let members = self.members.entry(class.clone()).or_default();
+            let kept = members.entry(member.clone()).or_insert(ty);
+            if *kept != ty {
+                *kept = Type::UNKNOWN;
+            }
+        }
+        for (name, parameters, text) in &piece.macros {
+            let found = Some((parameters.clone(), text.clone()));
+            let kept = self.macros.entry(name.clone()).or_insert_with(|| found.clone());
+            if *kept != found {
+                *kept = None;
+            }
+        }
         for launch in &piece.launches {
             let sizes = fold_dimensions(&launch.block, &Known(self));
             let one_column = sizes.is_some_and(|[x, y, z]| x == 1 && (y > 1 || z > 1));
@@ -346,7 +390,26 @@ impl Inner {
             entry.one_column += usize::from(one_column || starts_with_one);
             entry.one_block += usize::from(launch.one_block);
             entry.rounding_up += usize::from(launch.rounds_up);
-            entry.has_template_arguments |= launch.has_template_arguments;
+            self.instantiate(launch);
+        }
+    }
+
+    fn instantiate(&mut self, launch: &LaunchPiece) {
+        let arguments = launch.template_arguments.iter().flatten();
+        let instance: Instance = arguments.map(|text| fold_text(text, &Known(self))).collect();
+        let seen = self.instances.entry(launch.kernel.clone()).or_default();
+        if seen.contains(&instance) {
+            return;
+        }
+        if seen.len() < MOST_INSTANCES {
+            seen.push(instance);
+        } else if let Some(last) = seen.last_mut() {
+            let longest = last.len().max(instance.len());
+            let agreed = |at| match (last.get(at), instance.get(at)) {
+                (Some(one), Some(other)) if one == other => *one,
+                _ => None,
+            };
+            *last = (0..longest).map(agreed).collect();
         }
     }
 
@@ -381,6 +444,11 @@ impl Inner {
         lines.extend(self.globals.iter().map(|(name, global)| format!("g{name}={global:?}")));
         lines.extend(self.returns.iter().map(|(name, ty)| format!("r{name}={ty:?}")));
         lines.extend(self.launches.iter().map(|(name, launches)| format!("l{name}={launches:?}")));
+        for (class, members) in &self.members {
+            lines.extend(members.iter().map(|(name, ty)| format!("m{class}.{name}={ty:?}")));
+        }
+        lines.extend(self.macros.iter().map(|(name, text)| format!("x{name}={text:?}")));
+        lines.extend(self.instances.iter().map(|(name, instances)| format!("n{name}={instances:?}")));
         lines.extend(self.asking.iter().map(|name| format!("a{name}")));
         lines.extend(self.asked_after.iter().map(|name| format!("b{name}")));
         lines.extend(self.defined.iter().map(|name| format!("d{name}")));

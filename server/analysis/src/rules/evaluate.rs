@@ -68,11 +68,7 @@ impl<'t> Walker<'t> {
         if let Some(parameter) =
             self.function.template_parameters.iter().find(|parameter| parameter.name == name)
         {
-            let default = parameter
-                .default
-                .as_deref()
-                .filter(|_| !self.environment.is_instantiated(&self.function.name));
-            return match default.and_then(|text| fold_text(text, self.environment)) {
+            return match self.template_value(name) {
                 Some(value) => Value::integer(value),
                 None => Value::of(Type::parse(&parameter.kind), Index { template: true, ..Index::UNIFORM }),
             };
@@ -126,10 +122,26 @@ impl<'t> Walker<'t> {
                 } else {
                     Index::UNKNOWN
                 };
-                let ty =
-                    if matches!(axis, "x" | "y" | "z" | "w") { value.ty.component() } else { Type::UNKNOWN };
+                let ty = match axis {
+                    "x" | "y" | "z" | "w" if value.ty.lanes > 1 => value.ty.component(),
+                    _ => self.member(argument.node, axis),
+                };
                 Value::of(ty, index)
             }
+        }
+    }
+
+    /// The type of a member of a struct of this file: `q.m`, `q[i].m`, `q->m`.
+    fn member(&self, object: Node<'t>, member: &str) -> Type {
+        let mut object = object;
+        while let Kind::Subscript | Kind::Pointer | Kind::Parenthesized = Kind::of(object)
+            && let Some(inner) = object.child_by_field_name("argument").or_else(|| object.named_child(0))
+        {
+            object = inner;
+        }
+        match self.names.resolve(self.text(object), object.start_byte()) {
+            Some(id) => self.environment.member(self.names.variables[id].class, member),
+            None => Type::UNKNOWN,
         }
     }
 
@@ -152,6 +164,9 @@ impl<'t> Walker<'t> {
             "!" => {
                 if argument.index.varies() && !argument.is_judged {
                     self.facts.is_guarded = true;
+                }
+                if let Some(tested) = children.last() {
+                    self.tested_for_zero(node, tested.node, false);
                 }
                 Value {
                     is_judged: argument.is_judged,
@@ -181,8 +196,15 @@ impl<'t> Walker<'t> {
             }
             "-" if left.ty.pointers > 0 => return offset_pointer(left, right, true),
             "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||" => {
-                if operator == "==" && right.constant == Some(0) {
-                    self.tested_for_zero(node, left_entry.node);
+                if matches!(operator, "==" | "!=") {
+                    let tested = match (left.constant, right.constant) {
+                        (_, Some(0)) => Some(left_entry.node),
+                        (Some(0), _) => Some(right_entry.node),
+                        _ => None,
+                    };
+                    if let Some(tested) = tested {
+                        self.tested_for_zero(node, tested, operator == "!=");
+                    }
                 }
                 return self.condition_of(operator, pair.0, pair.1, node);
             }
@@ -190,7 +212,10 @@ impl<'t> Walker<'t> {
         };
         if matches!(operator, "%" | "&") {
             self.wrapped(left);
-            self.remainder_of_thread(node, left, right, right_entry.node);
+            self.remainder_of_thread(node, operator, left, pair.1);
+            if self.parent().is_some_and(|(kind, _)| kind == Kind::ConditionClause) {
+                self.tested_for_zero(node, node, true);
+            }
         }
         value.ty = left.ty.arithmetic(right.ty);
         if !value.ty.is_integer() && value.ty != Type::UNKNOWN {

@@ -6,6 +6,7 @@ use stitch_findings::Code;
 use tree_sitter::Node;
 
 use super::facts::Call;
+use super::kind::Kind;
 use super::report::Report;
 use super::walk::Walker;
 
@@ -52,6 +53,9 @@ const WAITING_IS_MEANT: &[&str] = &[
     "compare",
     "Compare",
     "DeviceToHost",
+    "FromDevice",
+    "FromGPU",
+    "MPI_",
     "cudaMemcpy(",
     "cudaMemcpyFromSymbol",
     " printf(",
@@ -67,6 +71,15 @@ const WAITING_IS_MEANT: &[&str] = &[
     "ASSERT_",
     "EXPECT_",
 ];
+
+/// Whether `name[` stands in a text.
+fn reads_element(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        text[at + name.len()..].starts_with('[')
+            && !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '&' | '.' | '>'))
+    })
+}
 
 /// The names and numbers in a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -116,6 +129,27 @@ impl<'w, 't> Loops<'w, 't> {
         let Some(node) = self.node(id) else { return false };
         let first = self.launches.partition_point(|start| *start < node.start_byte());
         self.launches.get(first).is_some_and(|start| *start < node.end_byte())
+    }
+
+    /// Whether the host reads an array that it hands to a kernel, which it can in managed memory.
+    fn reads_what_is_launched_on(&self, id: u32) -> bool {
+        let Some(node) = self.node(id) else { return false };
+        let text = self.walker.text(node);
+        let first = self.launches.partition_point(|start| *start < node.start_byte());
+        let inside = self.launches[first..].iter().take_while(|start| **start < node.end_byte()).count();
+        let launches = self
+            .walker
+            .facts
+            .launches
+            .iter()
+            .filter(|launch| node.byte_range().contains(&launch.node.start_byte()));
+        launches.take(inside.min(MOST_INNER)).any(|launch| {
+            let Some(arguments) = launch.node.child_by_field_name("arguments") else { return false };
+            let mut cursor = arguments.walk();
+            arguments.named_children(&mut cursor).any(|argument| {
+                Kind::of(argument) == Kind::Identifier && reads_element(text, self.walker.text(argument))
+            })
+        })
     }
 
     /// Whether each pass is a problem of its own.
@@ -225,7 +259,11 @@ pub fn synchronisation(loops: &mut Loops, call: &Call, within: u32, report: &mut
     // Waiting for each of several streams ends a phase; it is no wait in each pass of the work.
     let text = loops.walker.text(call.node);
     let many_streams = text.contains(['[', '.']) || text.contains("->");
-    if many_streams || !loops.launches(within) || loops.waiting_is_meant(loops.outermost(within)) {
+    if many_streams
+        || !loops.launches(within)
+        || loops.waiting_is_meant(loops.outermost(within))
+        || loops.reads_what_is_launched_on(within)
+    {
         return;
     }
     let message = format!(

@@ -166,3 +166,40 @@ fn a_thread_that_takes_all_its_elements_is_told_to_take_a_vector() {
         assert_eq!(takes_all(body), together, "{body}");
     }
 }
+
+#[test]
+fn a_template_is_judged_by_the_arguments_it_is_launched_with() {
+    let found = |launches: &str| {
+        let found = harness::check(&format!(
+            "template <int TILE = 32> __global__ void k(float* in, float* out) {{ out[threadIdx.x] = in[threadIdx.x * TILE]; }}\n\
+             void f(float* p) {{ {launches} }}\n"
+        ));
+        let mut strided =
+            found.into_iter().filter(|finding| finding.code.as_str() == "static/uncoalesced-access");
+        strided.next().map(|finding| finding.message)
+    };
+    let apart = |launches: &str| found(launches).unwrap_or_default();
+    assert!(apart("").contains("32 elements (128 bytes) apart"));
+    assert!(apart("k<<<1, 32>>>(p, p);").contains("32 elements (128 bytes) apart"));
+    assert!(apart("k<16><<<1, 32>>>(p, p);").contains("16 elements (64 bytes) apart"));
+    assert!(apart("k<16><<<1, 32>>>(p, p); k<8><<<1, 32>>>(p, p);").ends_with("launch with `TILE = 16`."));
+    assert_eq!(found("k<16><<<1, 32>>>(p, p); k<1><<<1, 32>>>(p, p);"), None);
+    assert_eq!(found("k<16><<<1, 32>>>(p, p); k<SIZE><<<1, 32>>>(p, p);"), None);
+}
+
+#[test]
+fn a_reduction_is_told_what_its_threads_are_multiples_of() {
+    let found = harness::check(
+        "__global__ void k(float* g) { int t = threadIdx.x; for (int d = 1; d < 256; d = d * 2) { \
+         if ((t & (2 * d - 1)) == 0) g[t] += g[t + d]; } }\n",
+    );
+    assert_eq!(found.len(), 1);
+    assert!(found[0].message.starts_with("`(t & (2 * d - 1)) == 0` keeps every `2 * d`-th thread"));
+}
+
+#[test]
+fn a_negative_power_is_a_division() {
+    let found = harness::check("__global__ void k(float* a) { a[0] = powf(a[1], -1.0f); }\n");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].advice.as_deref(), Some("Write it as a division: `1 / x`."));
+}
