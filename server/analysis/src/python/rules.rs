@@ -112,7 +112,9 @@ pub(super) fn check(names: &Names<'_>) -> Vec<Finding> {
     let mut functions = names.facts.iter().flat_map(|facts| &facts.functions);
     let mut assignments = names.facts.iter().flat_map(|facts| &facts.assignments);
     let is_test = TESTS.iter().any(|module| names.imports_from(module))
-        || functions.any(|function| function.name.trim_start_matches('_').starts_with("test_"))
+        || functions.any(|function| {
+            function.name.trim_start_matches('_').starts_with("test_") || function.name.ends_with("_test")
+        })
         || assignments
             .any(|assigned| assigned.target.starts_with("ref_") || assigned.target.ends_with("_ref"));
     let placed_by_default = names.facts.iter().any(|facts| facts.default_device);

@@ -360,6 +360,7 @@ fn a_tensor_made_on_the_cpu_and_moved() {
         ("torch.scalar_tensor(1).to(device)", 0),
         ("import pytest\ntorch.zeros(3).cuda()", 0),
         ("def _test_sum():\n    pass\ndef data():\n    return torch.zeros(3).cuda()", 0),
+        ("def torch_test():\n    pass\ndef data():\n    return torch.zeros(3).cuda()", 0),
         ("def benchmark():\n    return torch.zeros(3).cuda()", 0),
         ("torch.arange(3)[None].to(device)", 1),
         ("torch.zeros(3).to(torch.float16)", 0),

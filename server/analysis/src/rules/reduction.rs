@@ -24,7 +24,7 @@ pub fn check(walker: &Walker, report: &mut Report) {
         let Some((from, to)) = work(test, within.node) else { continue };
         // A tree in memory, not one in registers, where the branch is a mere select.
         let next = stores.partition_point(|start| *start <= from);
-        if !stores.get(next).is_some_and(|start| *start < to) {
+        if stores.get(next).is_none_or(|start| *start >= to) {
             continue;
         }
         let Some(step) = Growth::of(walker, within.node).in_divisor(test.divisor) else { continue };
