@@ -92,7 +92,7 @@ codes! {
     /// A block of more than 1024 threads, or not a multiple of the warp.
     BLOCK_SIZE = Static "static/block-size" Information "The block size wastes lanes or can not launch";
     /// A tensor made on the CPU and then moved.
-    CPU_TENSOR_MOVED = Static "static/cpu-tensor-moved" Information "A tensor is made on the CPU and then moved to the GPU";
+    CPU_TENSOR_MOVED = Static "static/cpu-tensor-moved" Information "A tensor is made on the CPU and then moved to the GPU" off;
     /// A reduction tree in which neighbouring threads diverge.
     DIVERGENT_REDUCTION = Static "static/divergent-reduction" Information "The reduction tree diverges within each warp";
     /// A double literal that promotes float arithmetic.

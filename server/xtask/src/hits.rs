@@ -10,28 +10,31 @@ use std::path::{Path, PathBuf};
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::CODES;
 
-/// Lines shown before and after the one that was found.
-const BEFORE: usize = 8;
-const AFTER: usize = 4;
-
 /// What to look at.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Folders or files; `.cu`, `.cuh` and `.py` files in them are read.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Show a sample of this rule: `static/double-literal`.
+    /// Show a sample of this rule: `static/double-literal`. May be given more than once.
     #[arg(long)]
-    rule: Option<String>,
+    rule: Vec<String>,
     /// How many hits to show.
     #[arg(long, default_value_t = 20)]
     sample: usize,
     /// Which sample: the same seed shows the same hits.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Show at most so many hits of one file, so that no program decides.
+    #[arg(long, default_value_t = usize::MAX)]
+    per_file: usize,
+    /// How many lines to show before and after the one that was found.
+    #[arg(long, default_value_t = 8)]
+    context: usize,
 }
 
 struct Hit {
+    rule: usize,
     path: PathBuf,
     line: usize,
     message: String,
@@ -53,9 +56,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let source = String::from_utf8_lossy(&bytes);
         for finding in Analysis::of(language, &source).findings() {
             *counts.entry(finding.code.as_str()).or_default() += 1;
-            if arguments.rule.as_deref() == Some(finding.code.as_str()) {
+            if let Some(rule) = arguments.rule.iter().position(|rule| rule == finding.code.as_str()) {
                 let line = source.get(..finding.span.start).unwrap_or("").matches('\n').count();
-                hits.push(Hit { path: path.clone(), line, message: finding.message.clone() });
+                hits.push(Hit { rule, path: path.clone(), line, message: finding.message.clone() });
             }
         }
     }
@@ -64,8 +67,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for (code, count) in counts.iter().filter(|(code, _)| code.starts_with("static/")) {
         writeln!(out, "{code} {count}")?;
     }
-    for index in sample(hits.len(), arguments.sample, arguments.seed) {
-        show(&hits[index], &mut out)?;
+    for (number, rule) in arguments.rule.iter().enumerate() {
+        let of_rule: Vec<&Hit> = hits.iter().filter(|hit| hit.rule == number).collect();
+        writeln!(out, "\n##### {rule}")?;
+        let mut of_file: BTreeMap<&Path, usize> = BTreeMap::new();
+        let order = sample(of_rule.len(), of_rule.len(), arguments.seed);
+        let shown = order.into_iter().map(|index| of_rule[index]).filter(|hit| {
+            let seen = of_file.entry(&hit.path).or_default();
+            *seen += 1;
+            *seen <= arguments.per_file
+        });
+        for hit in shown.take(arguments.sample) {
+            show(hit, arguments.context, &mut out)?;
+        }
     }
     Ok(())
 }
@@ -102,12 +116,12 @@ fn sample(size: usize, count: usize, seed: u64) -> Vec<usize> {
     indices
 }
 
-fn show(hit: &Hit, out: &mut impl Write) -> io::Result<()> {
+fn show(hit: &Hit, context: usize, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n=== {}:{}\n    {}", hit.path.display(), hit.line + 1, hit.message)?;
     let bytes = fs::read(&hit.path)?;
     let source = String::from_utf8_lossy(&bytes);
-    let first = hit.line.saturating_sub(BEFORE);
-    for (number, line) in source.lines().enumerate().skip(first).take(BEFORE + AFTER + 1) {
+    let first = hit.line.saturating_sub(context);
+    for (number, line) in source.lines().enumerate().skip(first).take(hit.line - first + context + 1) {
         let mark = if number == hit.line { '>' } else { ' ' };
         writeln!(out, "{mark}{:6} {line}", number + 1)?;
     }

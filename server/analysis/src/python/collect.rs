@@ -222,7 +222,8 @@ impl Walk {
     }
 
     fn moved(&mut self, node: Node, function: Node, object: Node, name: &str, piece: PieceText<'_>) {
-        let Some(device) = piece.device(node, name) else { return };
+        let device = piece.device(node, name).or_else(|| self.device_of_parameter(node, name, piece));
+        let Some(device) = device else { return };
         let receiver = piece.origin(object);
         if receiver.path.is_empty() || object.kind() == "binary_operator" {
             return;
@@ -231,7 +232,29 @@ impl Walk {
         let method = function.child_by_field_name("attribute").map_or(span, |method| piece.span(method));
         let text = quote(piece.text.get(method.start..span.end).unwrap_or_default());
         let scope = self.scope();
-        self.facts.moves.push(Move { scope, span, receiver, text, device: quote(&device) });
+        let follows_assignment =
+            assigned_before(node).is_some_and(|target| piece.of(target) == receiver.path);
+        self.facts.moves.push(Move {
+            scope,
+            span,
+            receiver,
+            text,
+            device: quote(&device),
+            follows_assignment,
+        });
+    }
+
+    /// The device that `.to(x)` moves to in a `forward` that gets the tensor `x`.
+    fn device_of_parameter(&self, call: Node, method: &str, piece: PieceText<'_>) -> Option<String> {
+        let list = call.child_by_field_name("arguments").filter(|list| list.named_child_count() == 1)?;
+        let given = list.named_child(0).filter(|given| given.kind() == "identifier" && method == "to")?;
+        let name = piece.of(given);
+        let scope = self.scope();
+        let function = self.facts.functions.iter().find(|function| function.scope == scope)?;
+        let parameter = function.parameters.iter().find(|parameter| parameter.name == name)?;
+        let is_type = |text: &str| text.to_ascii_lowercase().contains("type");
+        (function.name == "forward" && !is_type(name) && !is_type(&parameter.ty))
+            .then(|| format!("{name}.device"))
     }
 
     fn registration(&mut self, node: Node, by: &str, piece: PieceText<'_>) {
@@ -302,6 +325,20 @@ fn is_given_source(call: Node, piece: PieceText<'_>) -> bool {
         }
     };
     list.named_children(&mut cursor).any(is_source)
+}
+
+/// What the statement before the one around `node` assigns to, if that one assigns around `node`.
+fn assigned_before(node: Node) -> Option<Node> {
+    let mut statement = node;
+    while statement.kind() != "expression_statement" {
+        statement = statement.parent()?;
+    }
+    let mut before = statement.prev_named_sibling()?;
+    while before.kind() == "comment" {
+        before = before.prev_named_sibling()?;
+    }
+    let assignment = before.named_child(0).filter(|inner| inner.kind() == "assignment")?;
+    assignment.child_by_field_name("left")
 }
 
 /// The path of an imported name, and the name it gets.

@@ -166,4 +166,6 @@ pub(super) struct Move {
     pub(super) text: String,
     /// Where to, as written, for the advice.
     pub(super) device: String,
+    /// Whether the statement before this one gives the receiver its value.
+    pub(super) follows_assignment: bool,
 }

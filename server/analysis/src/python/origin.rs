@@ -42,6 +42,8 @@ impl PieceText<'_> {
                 origin.path = path;
                 return origin;
             }
+            // `device = "cpu"`
+            origin.on_cpu |= node.kind() == "string" && self.of(node).contains("cpu");
             let next = if node.kind() == "call" {
                 match self.through_call(node, &mut origin) {
                     Some(next) => next,
@@ -94,6 +96,7 @@ impl PieceText<'_> {
                     origin.placed |= PLACING.contains(&name);
                     origin.on_cpu |= name == "device" && value.contains("cpu");
                 }
+                "string" => origin.on_cpu |= self.of(argument).contains("cpu"),
                 // `**options` may hold a device.
                 "dictionary_splat" => origin.placed = true,
                 _ => {}

@@ -109,14 +109,21 @@ pub(super) fn check(names: &Names<'_>) -> Vec<Finding> {
     if !names.imports_from("torch") && !names.star_of("torch") {
         return findings;
     }
-    let is_test = TESTS.iter().any(|module| names.imports_from(module));
+    let mut functions = names.facts.iter().flat_map(|facts| &facts.functions);
+    let mut assignments = names.facts.iter().flat_map(|facts| &facts.assignments);
+    let is_test = TESTS.iter().any(|module| names.imports_from(module))
+        || functions.any(|function| {
+            function.name.trim_start_matches('_').starts_with("test_") || function.name.ends_with("_test")
+        })
+        || assignments
+            .any(|assigned| assigned.target.starts_with("ref_") || assigned.target.ends_with("_ref"));
     let placed_by_default = names.facts.iter().any(|facts| facts.default_device);
     let waiting = waiting(names);
     for (piece, facts) in names.facts.iter().enumerate() {
         if !is_test {
             findings.extend(facts.items.iter().filter_map(|item| item_in_loop(item, piece, &waiting, names)));
         }
-        if !placed_by_default {
+        if !placed_by_default && !is_test {
             findings.extend(facts.moves.iter().filter_map(|moved| cpu_tensor_moved(moved, piece, names)));
         }
     }
@@ -225,6 +232,12 @@ fn is_factory(full: &str) -> bool {
 
 fn cpu_tensor_moved(moved: &Move, piece: usize, names: &Names<'_>) -> Option<Finding> {
     let level = names.level(piece, moved.scope);
+    if names.function_around(level).is_some_and(is_unhurried) {
+        return None;
+    }
+    if is_on_cpu(&moved.device, level, names) {
+        return None;
+    }
     let start = names.pieces[piece].span.start;
     let direct = moved.receiver.called;
     let (origin, made_at) = if direct {
@@ -234,6 +247,10 @@ fn cpu_tensor_moved(moved: &Move, piece: usize, names: &Names<'_>) -> Option<Fin
         (origin, Some(span))
     };
     let full = names.resolve(&origin.path);
+    // `torch.tensor` copies from the CPU wherever the tensor is to be: its data are there.
+    if full == "torch.tensor" || full == "torch.scalar_tensor" {
+        return None;
+    }
     let plain = |origin: &Origin| origin.then.iter().all(|method| KEPT.contains(&method.as_str()));
     if !is_factory(&full) || origin.placed || !plain(origin) || !plain(&moved.receiver) {
         return None;
@@ -251,14 +268,23 @@ fn cpu_tensor_moved(moved: &Move, piece: usize, names: &Names<'_>) -> Option<Fin
     Some(finding)
 }
 
-/// In `forward`, the last value of a name before it is moved.
+/// Whether a name is given nothing but the CPU here: `device = torch.device("cpu")`.
+fn is_on_cpu(device: &str, level: Level, names: &Names<'_>) -> bool {
+    let assignments = names.assignments(level, device);
+    !assignments.is_empty() && assignments.iter().all(|assigned| assigned.1.origin.on_cpu)
+}
+
+/// The last value of a name before it is moved: in `forward`, or in another function where the statement before gives it.
 fn made_before<'a>(
     moved: &Move,
     moved_at: usize,
     level: Level,
     names: &Names<'a>,
 ) -> Option<(&'a Origin, stitch_findings::Span)> {
-    if names.function_around(level) != Some("forward") || moved.receiver.path.contains('.') {
+    // A script at the file's own level makes its inputs so, once.
+    let function = names.function_around(level);
+    let is_near = moved.follows_assignment && function.is_some() || function == Some("forward");
+    if !is_near || moved.receiver.path.contains('.') {
         return None;
     }
     let assignments = names.assignments(level, &moved.receiver.path);

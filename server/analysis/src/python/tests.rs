@@ -362,7 +362,13 @@ fn a_tensor_made_on_the_cpu_and_moved() {
         ("torch.zeros(3).to(0).to(dtype)", 1),
         ("torch.zeros(3).cuda().to(device)", 1),
         ("zeros(3).cuda(non_blocking=True)", 1),
-        ("torch.tensor([1, 2]).cuda()", 1),
+        // Its data are on the CPU, wherever it is made.
+        ("torch.tensor([1, 2]).cuda()", 0),
+        ("torch.scalar_tensor(1).to(device)", 0),
+        ("import pytest\ntorch.zeros(3).cuda()", 0),
+        ("def _test_sum():\n    pass\ndef data():\n    return torch.zeros(3).cuda()", 0),
+        ("def torch_test():\n    pass\ndef data():\n    return torch.zeros(3).cuda()", 0),
+        ("def benchmark():\n    return torch.zeros(3).cuda()", 0),
         ("torch.arange(3)[None].to(device)", 1),
         ("torch.zeros(3).to(torch.float16)", 0),
         ("torch.zeros(3).to('cpu')", 0),
@@ -386,6 +392,18 @@ fn a_tensor_made_on_the_cpu_and_moved() {
         ("def forward(self, x):\n    m = torch.ones(3, device=x.device)\n    return m.to(x.device)", 0),
         ("def forward(self, x):\n    m = torch.ones(3)\n    m = f(m)\n    return m.to(x.device)", 0),
         ("def helper(x):\n    m = torch.ones(3)\n    return m.to(x.device)", 0),
+        ("def helper(x):\n    m = torch.ones(3)\n    m[0] = x.size(0)\n    m = m.to(x.device)", 0),
+        ("def helper():\n    m = torch.zeros(3)\n    # a comment\n    m = m.cuda()", 1),
+        ("m = torch.zeros(3)\nm = m.cuda()", 0),
+        ("def check(y):\n    ref_out = y\n    return torch.zeros(3).cuda()", 0),
+        ("m = torch.zeros(3)\nother = other.cuda()", 0),
+        ("def forward(self, x):\n    return torch.ones(3).to(x)", 1),
+        ("def forward(self, x, dtype):\n    return torch.ones(3).to(dtype)", 0),
+        ("def forward(self, x: torch.dtype):\n    return torch.ones(3).to(x)", 0),
+        ("def helper(x):\n    return torch.ones(3).to(x)", 0),
+        ("device = torch.device('cpu')\ntorch.zeros(3).to(device)", 0),
+        ("device = 'cpu'\ntorch.zeros(3).to(device)", 0),
+        ("device = torch.device('cuda' if c else 'cpu')\ntorch.zeros(3).to(device)", 1),
     ] {
         assert_eq!(found(body), expected, "{body}");
     }

@@ -63,15 +63,15 @@ fn powers(walker: &Walker, report: &mut Report) {
         };
         let base = report.quote(power.base);
         let message = format!(
-            "`{}` with the exponent {exponent} runs the general power function on {base}, where a product takes {} instructions.",
+            "`{}` with the exponent {exponent} runs the general power function on {base}, where {}.",
             power.name,
-            if *exponent < 0.0 { "a few" } else { "one to two" },
+            if *exponent < 0.0 { "a division will do" } else { "a product takes one to two instructions" },
         );
         report.add(
             Code::POW_SMALL_EXPONENT,
             power.node,
             message,
-            &format!("Write it as a product: `{product}`."),
+            &format!("Write it as a {}: `{product}`.", if *exponent < 0.0 { "division" } else { "product" }),
         );
     }
 }

@@ -31,11 +31,13 @@ pub fn check(walker: &Walker, report: &mut Report) {
             && is_size(variable.name, variable.ty)
     });
     let place = report.quote(access.node);
-    let reason = if launches.rounding_up > 0 {
+    // `blockIdx.x * row + threadIdx.x` is a row a block, with a block as wide as the row.
+    let is_row = access.index.block_scaled && !walker.text_of_function().contains("blockDim");
+    let reason = if launches.rounding_up > 0 && launches.rounding_up == launches.count {
         "and the launch rounds the number of blocks up, so the last block reaches past the data unless its size is a \
          multiple of the block"
             .to_owned()
-    } else if let Some((_, size)) = unused {
+    } else if let Some((_, size)) = unused.filter(|_| !is_row) {
         format!("and the parameter `{}` is never used", size.name)
     } else {
         return;

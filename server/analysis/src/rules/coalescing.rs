@@ -1,12 +1,12 @@
 //! Global memory accessed with a stride between neighbouring threads: `static/uncoalesced-access` where the stride is a
 //! constant, `static/row-major-slow-axis` where it is the length of a row.
 
-use std::collections::{HashMap, HashSet};
-
 use stitch_findings::Code;
 
 use super::facts::Access;
+use super::groups::Groups;
 use super::index::{Coefficient, Step, Symbol, WARP};
+use super::reach::Reach;
 use super::report::{Report, quote};
 use super::value::Memory;
 use super::walk::Walker;
@@ -17,13 +17,17 @@ const SECTOR: i64 = 32;
 /// Sectors of a cache line: an access that stays within one is not worth a finding.
 const SECTORS_OF_A_LINE: i64 = 4;
 
-/// Adds what the function's accesses to global memory show.
+/// The most bytes that a thread can well take as vectors, of 16 bytes each; further ones are another layout's work.
+const MOST_VECTOR_BYTES: i64 = 64;
+
+/// Adds what the function's accesses to global memory show: each array once for each stride.
 pub fn check(walker: &Walker, report: &mut Report) {
-    if walker.environment.has_one_column(&walker.function.name) {
+    let name = &walker.function.name;
+    if walker.environment.has_one_column(name) || is_reference(name) {
         return;
     }
-    let offsets = offsets(walker);
-    let mut shown: HashSet<(Option<u32>, i64)> = HashSet::new();
+    let reach = Reach::of(walker);
+    let mut shown = Groups::default();
     for access in &walker.facts.accesses {
         if access.base.memory != Memory::Global || access.by_few {
             continue;
@@ -35,44 +39,37 @@ pub fn check(walker: &Walker, report: &mut Report) {
                 if access.base.variable.is_some_and(|id| walker.facts.recast.contains(&id)) {
                     continue;
                 }
-                let together = takes_all(walker, &offsets, access, stride);
-                let group = (access.base.variable, stride);
-                if together && shown.contains(&group) {
+                let group = (array(walker, access), stride.to_string());
+                if shown.join(&group, access.node, report) {
                     continue;
                 }
-                if strided(access, stride, together, report) {
-                    shown.insert(group);
+                if strided(access, stride, reach.takes_all(access, stride), report) {
+                    shown.begin(group, report);
                 }
             }
-            Coefficient::Symbol(symbol) => row_major(access, symbol, walker, report),
+            Coefficient::Symbol(symbol) => {
+                let factor = walker.source.get(symbol.start as usize..symbol.end as usize).unwrap_or("");
+                let group = (array(walker, access), factor.to_owned());
+                if !shown.join(&group, access.node, report)
+                    && row_major(access, symbol, factor, walker, report)
+                {
+                    shown.begin(group, report);
+                }
+            }
             _ => {}
         }
     }
 }
 
-/// A variable, its stride, and whether it is written.
-type Group = (Option<u32>, Coefficient, bool);
-
-/// The constants that are added to each strided index.
-fn offsets(walker: &Walker) -> HashMap<Group, HashSet<i64>> {
-    let mut offsets: HashMap<Group, HashSet<i64>> = HashMap::new();
-    for access in walker.facts.accesses.iter().filter(|access| access.base.memory == Memory::Global) {
-        offsets.entry(group(access)).or_default().insert(access.index.offset);
+/// What tells the array of an access from others: its number, or how it is written where it is declared elsewhere.
+fn array<'t>(walker: &Walker<'t>, access: &Access<'t>) -> (Option<u32>, &'t str) {
+    match access.base.variable {
+        Some(id) => (Some(id), ""),
+        None => {
+            let text = walker.text(access.node);
+            (None, text.split('[').next().unwrap_or(text).trim())
+        }
     }
-    offsets
-}
-
-fn group(access: &Access) -> Group {
-    (access.base.variable, access.index.x, access.is_store)
-}
-
-/// Whether a thread takes all of its elements, one after the other: `a[4 * i]` to `a[4 * i + 3]`.
-fn takes_all(walker: &Walker, offsets: &HashMap<Group, HashSet<i64>>, access: &Access, stride: i64) -> bool {
-    if let Step::Variable(id) = access.index.step {
-        return walker.facts.limits.get(&id).is_some_and(|limit| *limit >= stride);
-    }
-    let seen = offsets.get(&group(access)).map_or(0, HashSet::len);
-    i64::try_from(seen).is_ok_and(|count| count >= stride)
 }
 
 /// Adds a finding for a constant stride, unless it does not matter; says whether it did.
@@ -99,7 +96,14 @@ fn strided(access: &Access, stride: i64, together: bool, report: &mut Report) ->
                 "Each thread takes {stride} consecutive elements one at a time ({place}), so neighbouring threads are {apart} \
                  and {spread}; the cache makes up for a part of it."
             ),
-            "Take them as one vector (`float2`, `float4`), or let consecutive threads take consecutive elements.",
+            match access.element.bytes() {
+                Some(bytes) if stride.saturating_mul(bytes) > MOST_VECTOR_BYTES => {
+                    "Let consecutive threads take consecutive elements: change the layout, or go through shared memory."
+                }
+                _ => {
+                    "Take them as one vector (`float2`, `float4`), or let consecutive threads take consecutive elements."
+                }
+            },
         )
     } else {
         (
@@ -124,21 +128,29 @@ fn sectors(stride: i64, bytes: i64) -> i64 {
     count
 }
 
-fn row_major(access: &Access, symbol: Symbol, walker: &Walker, report: &mut Report) {
-    let factor = walker.source.get(symbol.start as usize..symbol.end as usize).unwrap_or("");
+/// Adds a finding for a stride of whole rows, where something walks along them; says whether it did.
+fn row_major(access: &Access, symbol: Symbol, factor: &str, walker: &Walker, report: &mut Report) -> bool {
     let by_other_axis = access.index.y == Coefficient::Number(1);
     let by_loop = matches!(access.index.step, Step::Variable(_));
-    let is_bookkeeping = walker.environment.has_one_block(&walker.function.name);
-    if symbol.template || !(by_other_axis || by_loop) || may_be_one(factor) || is_bookkeeping {
-        return;
+    // One block that goes over rows adds up counts and offsets, which no layout makes faster.
+    let is_bookkeeping = walker.environment.has_one_block(&walker.function.name)
+        || by_loop && !by_other_axis && !walker.text_of_function().contains("blockIdx");
+    if symbol.template
+        || is_constant(symbol, factor, walker)
+        || !(by_other_axis || by_loop)
+        || may_be_one(factor)
+        || is_bookkeeping
+    {
+        return false;
     }
     let row = quote(factor);
     let place = report.quote(access.node);
     let walk =
         if by_other_axis { "threadIdx.y walks along the row" } else { "each thread walks along its own row" };
+    let multiple = if symbol.scaled { "a multiple of " } else { "" };
     let message = format!(
-        "threadIdx.x is multiplied by {row} in {place} while {walk}: neighbouring threads are {row} elements apart, and \
-         a warp's access falls into up to 32 separate sectors."
+        "threadIdx.x is multiplied by {multiple}{row} in {place} while {walk}: neighbouring threads are {multiple}{row} \
+         elements apart, and a warp's access falls into up to 32 separate sectors."
     );
     report.add(
         Code::ROW_MAJOR_SLOW_AXIS,
@@ -146,6 +158,25 @@ fn row_major(access: &Access, symbol: Symbol, walker: &Walker, report: &mut Repo
         message,
         "Let threadIdx.x be the index that is not multiplied, or stage the tile in shared memory so that both sides are coalesced.",
     );
+    true
+}
+
+/// Whether a factor is a `constexpr` whose value is not known here: elements of a vector, not the length of a row.
+fn is_constant(symbol: Symbol, factor: &str, walker: &Walker) -> bool {
+    let declaration = walker
+        .names
+        .resolve(factor, symbol.start as usize)
+        .and_then(|id| walker.names.variables[id].initial?.parent()?.parent());
+    declaration.is_some_and(|declaration| walker.text(declaration).contains("constexpr"))
+}
+
+/// Whether a kernel of this name computes what others are compared with, and need not be fast.
+fn is_reference(name: &str) -> bool {
+    let parts = name.split('_').map(str::to_ascii_lowercase);
+    let is_named = |part: String| {
+        matches!(part.as_str(), "check" | "golden" | "ref" | "reference" | "validate" | "verify")
+    };
+    name.contains("Reference") || parts.into_iter().any(is_named)
 }
 
 /// Whether a factor with this name is often 1 at run time: the stride of a tensor or of a BLAS vector.

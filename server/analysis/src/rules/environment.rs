@@ -16,7 +16,7 @@ use tree_sitter::Node;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::constants::{Constants, fold_dimensions, fold_text};
-use super::types::{Type, floating_literal};
+use super::types::{Scalar, Type, floating_literal};
 use super::value::Memory;
 
 /// How often the constants are gone through to resolve those that use later ones.
@@ -27,6 +27,8 @@ const MOST_PASSES: usize = 8;
 pub struct Piece {
     /// Names and the expressions they stand for, in the order of the text.
     constants: Vec<(String, String)>,
+    /// Names for types: `typedef float real;`, `using real = float;`.
+    aliases: Vec<(String, String)>,
     /// Variables outside functions: name, type, qualifier.
     globals: Vec<(String, String, GlobalKind)>,
     /// Functions and what they return.
@@ -34,6 +36,10 @@ pub struct Piece {
     /// Functions and macros, and the names used in each, where these may matter to error checks.
     uses: Vec<(String, Vec<String>)>,
     launches: Vec<LaunchPiece>,
+    /// Members of structs: the struct, the member, its type.
+    members: Vec<(String, String, String)>,
+    /// Macros with parameters: name, parameters, what they stand for.
+    macros: Vec<(String, Vec<String>, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +56,8 @@ struct LaunchPiece {
     rounds_up: bool,
     /// Whether the grid is the number 1.
     one_block: bool,
-    has_template_arguments: bool,
+    /// Its template arguments, as written; `None` where it has none.
+    template_arguments: Option<Vec<String>>,
 }
 
 /// A variable outside the function.
@@ -73,9 +80,16 @@ pub struct Launches {
     pub one_column: usize,
     /// How many have one block.
     pub one_block: usize,
-    /// Whether one gives template arguments.
-    pub has_template_arguments: bool,
+    /// Threads along x of the block, where all launches so far have as many and the number is known.
+    pub columns: Option<i64>,
 }
+
+/// The values of a kernel's template arguments at a launch, in their order: `None` for a type and for what is not known. Where
+/// there are fewer than parameters, the defaults hold for the others.
+pub type Instance = Vec<Option<i64>>;
+
+/// A kernel with more different instances is known by what all of these agree on.
+const MOST_INSTANCES: usize = 4;
 
 /// What the rules know of a file outside the function at hand. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -115,9 +129,16 @@ struct Inner {
     defined: HashSet<String>,
     integers: HashMap<String, i64>,
     floats: HashMap<String, (f64, Type)>,
+    types: HashMap<String, Type>,
     globals: HashMap<String, Global>,
     returns: HashMap<String, Type>,
     launches: HashMap<String, Launches>,
+    /// The members of each struct; one that is defined differently twice has no type.
+    members: HashMap<String, HashMap<String, Type>>,
+    /// Macros with parameters; `None` where one is defined differently twice.
+    macros: HashMap<String, Option<(Vec<String>, String)>>,
+    /// With which template arguments each kernel is launched.
+    instances: HashMap<String, Vec<Instance>>,
     /// Functions and macros that ask for the last error, themselves or through others.
     asking: HashSet<String>,
     /// Functions that are called by one that asks for the last error.
@@ -136,6 +157,7 @@ impl Environment {
     pub fn new<'p>(pieces: impl IntoIterator<Item = &'p Piece>, outer: &Outer) -> Self {
         let pieces: Vec<&Piece> = pieces.into_iter().collect();
         let mut inner = Inner { outer: outer.clone(), ..Inner::default() };
+        inner.resolve_types(&pieces);
         inner.resolve_constants(&pieces);
         for piece in &pieces {
             inner.take(piece);
@@ -157,6 +179,11 @@ impl Environment {
         self.inner.floats.get(name).copied().or(known)
     }
 
+    /// The type that a text names, by the names that the file gives to types.
+    pub fn type_of(&self, text: &str) -> Type {
+        self.inner.type_of(text)
+    }
+
     /// A variable outside functions.
     pub fn global(&self, name: &str) -> Option<Global> {
         self.inner.globals.get(name).copied()
@@ -165,6 +192,19 @@ impl Environment {
     /// What the function `name` returns, where all functions of this name return the same.
     pub fn returns(&self, name: &str) -> Type {
         self.inner.returns.get(name).copied().unwrap_or(Type::UNKNOWN)
+    }
+
+    /// The type of a member of the struct that `class` names, where this file defines it once.
+    pub fn member(&self, class: &str, member: &str) -> Type {
+        let class = class.rsplit([':', ' ']).next().unwrap_or(class);
+        let known = self.inner.members.get(class).and_then(|members| members.get(member));
+        known.copied().unwrap_or(Type::UNKNOWN)
+    }
+
+    /// The parameters of the macro `name` and what it stands for, where it is defined once.
+    pub fn function_macro(&self, name: &str) -> Option<(&[String], &str)> {
+        let (parameters, text) = self.inner.macros.get(name)?.as_ref()?;
+        Some((parameters, text))
     }
 
     /// How the kernel `name` is launched here.
@@ -184,9 +224,9 @@ impl Environment {
         launches.count > 0 && launches.one_block == launches.count
     }
 
-    /// Whether a launch here gives the kernel's template arguments, so that their defaults tell nothing.
-    pub fn is_instantiated(&self, name: &str) -> bool {
-        self.launches(name).has_template_arguments
+    /// The template arguments with which the kernel `name` is launched here, each combination once.
+    pub fn instances(&self, name: &str) -> &[Instance] {
+        self.inner.instances.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// Whether the function or macro `name` asks for the last CUDA error.
@@ -238,6 +278,38 @@ impl Inner {
         if own.is_some() || self.defined.contains(name) { own } else { self.outer.value(name) }
     }
 
+    fn type_of(&self, text: &str) -> Type {
+        let plain = Type::parse(text);
+        if plain.scalar != Scalar::Unknown || self.types.is_empty() || text.contains('<') {
+            return plain;
+        }
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let known = words.into_iter().find_map(|word| self.types.get(word));
+        known.map_or(plain, |ty| Type { pointers: ty.pointers.saturating_add(plain.pointers), ..*ty })
+    }
+
+    /// The types that the file names, by `typedef`, `using` or `#define real float`. A name for two types has none: which
+    /// holds depends on the preprocessor.
+    fn resolve_types(&mut self, pieces: &[&Piece]) {
+        let named = pieces.iter().flat_map(|piece| &piece.aliases);
+        let is_type = |text: &str| text.chars().all(|c| c.is_alphabetic() || matches!(c, ' ' | '_'));
+        let defined =
+            pieces.iter().flat_map(|piece| &piece.constants).filter(|(_, text)| is_type(text.trim()));
+        let mut seen: HashMap<&str, Type> = HashMap::new();
+        for (name, text) in named.chain(defined) {
+            let ty = self.type_of(text);
+            let kept = seen.entry(name).or_insert(ty);
+            if *kept != ty {
+                *kept = Type::UNKNOWN;
+            }
+            if kept.scalar == Scalar::Unknown {
+                self.types.remove(name);
+            } else {
+                self.types.insert(name.clone(), *kept);
+            }
+        }
+    }
+
     /// Folds what can be folded. A name with two different values has none: which holds depends on the preprocessor.
     fn resolve_constants(&mut self, pieces: &[&Piece]) {
         let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -279,10 +351,10 @@ impl Inner {
                 GlobalKind::Device => Memory::Global,
                 GlobalKind::Constant => Memory::Constant,
             };
-            self.globals.insert(name.clone(), Global { ty: Type::parse(ty), memory });
+            self.globals.insert(name.clone(), Global { ty: self.type_of(ty), memory });
         }
         for (name, ty) in &piece.signatures {
-            let ty = Type::parse(ty);
+            let ty = self.type_of(ty);
             self.returns
                 .entry(name.clone())
                 .and_modify(|seen| {
@@ -292,16 +364,52 @@ impl Inner {
                 })
                 .or_insert(ty);
         }
+        for (class, member, ty) in &piece.members {
+            let ty = self.type_of(ty);
+            let members = self.members.entry(class.clone()).or_default();
+            let kept = members.entry(member.clone()).or_insert(ty);
+            if *kept != ty {
+                *kept = Type::UNKNOWN;
+            }
+        }
+        for (name, parameters, text) in &piece.macros {
+            let found = Some((parameters.clone(), text.clone()));
+            let kept = self.macros.entry(name.clone()).or_insert_with(|| found.clone());
+            if *kept != found {
+                *kept = None;
+            }
+        }
         for launch in &piece.launches {
-            let one_column = fold_dimensions(&launch.block, &Known(self))
-                .is_some_and(|[x, y, z]| x == 1 && (y > 1 || z > 1));
+            let sizes = fold_dimensions(&launch.block, &Known(self));
+            let one_column = sizes.is_some_and(|[x, y, z]| x == 1 && (y > 1 || z > 1));
             let starts_with_one = launch.block.starts_with("dim3(1,") || launch.block.starts_with("dim3{1,");
             let entry = self.launches.entry(launch.kernel.clone()).or_default();
+            let columns = sizes.map(|[x, ..]| x);
+            entry.columns = if entry.count == 0 || entry.columns == columns { columns } else { None };
             entry.count += 1;
             entry.one_column += usize::from(one_column || starts_with_one);
             entry.one_block += usize::from(launch.one_block);
             entry.rounding_up += usize::from(launch.rounds_up);
-            entry.has_template_arguments |= launch.has_template_arguments;
+            self.instantiate(launch);
+        }
+    }
+
+    fn instantiate(&mut self, launch: &LaunchPiece) {
+        let arguments = launch.template_arguments.iter().flatten();
+        let instance: Instance = arguments.map(|text| fold_text(text, &Known(self))).collect();
+        let seen = self.instances.entry(launch.kernel.clone()).or_default();
+        if seen.contains(&instance) {
+            return;
+        }
+        if seen.len() < MOST_INSTANCES {
+            seen.push(instance);
+        } else if let Some(last) = seen.last_mut() {
+            let longest = last.len().max(instance.len());
+            let agreed = |at| match (last.get(at), instance.get(at)) {
+                (Some(one), Some(other)) if one == other => *one,
+                _ => None,
+            };
+            *last = (0..longest).map(agreed).collect();
         }
     }
 
@@ -332,10 +440,16 @@ impl Inner {
         let mut lines: Vec<String> = Vec::new();
         lines.extend(self.integers.iter().map(|(name, value)| format!("i{name}={value}")));
         lines.extend(self.floats.iter().map(|(name, (value, ty))| format!("f{name}={value:?}{ty:?}")));
+        lines.extend(self.types.iter().map(|(name, ty)| format!("t{name}={ty:?}")));
         lines.extend(self.globals.iter().map(|(name, global)| format!("g{name}={global:?}")));
         lines.extend(self.returns.iter().map(|(name, ty)| format!("r{name}={ty:?}")));
         lines
             .extend(self.launches.iter().map(|(name, launches)| format!("l{name}={:?}", launches.answers())));
+        for (class, members) in &self.members {
+            lines.extend(members.iter().map(|(name, ty)| format!("m{class}.{name}={ty:?}")));
+        }
+        lines.extend(self.macros.iter().map(|(name, text)| format!("x{name}={text:?}")));
+        lines.extend(self.instances.iter().map(|(name, instances)| format!("n{name}={instances:?}")));
         lines.extend(self.asking.iter().map(|name| format!("a{name}")));
         lines.extend(self.asked_after.iter().map(|name| format!("b{name}")));
         lines.extend(self.defined.iter().map(|name| format!("d{name}")));

@@ -28,10 +28,12 @@ impl<'t> Walker<'t> {
             Kind::Cast => {
                 let ty = node.child_by_field_name("type").map_or("", |ty| self.text(ty));
                 let value = by_field(children, Field::Value).map_or(Value::UNKNOWN, |entry| entry.value);
-                self.cast(Type::parse(ty), value)
+                self.cast(self.environment.type_of(ty), value)
             }
             Kind::Sizeof => {
-                fold_text(self.text(node), self.environment).map_or(Value::uniform(Type::INT), Value::integer)
+                // Of a template's type, it is as little known as a template's number.
+                let unknown = Value::of(Type::INT, Index { template: true, ..Index::UNIFORM });
+                fold_text(self.text(node), self.environment).map_or(unknown, Value::integer)
             }
             Kind::Conditional => {
                 match (by_field(children, Field::Consequence), by_field(children, Field::Alternative)) {
@@ -66,11 +68,7 @@ impl<'t> Walker<'t> {
         if let Some(parameter) =
             self.function.template_parameters.iter().find(|parameter| parameter.name == name)
         {
-            let default = parameter
-                .default
-                .as_deref()
-                .filter(|_| !self.environment.is_instantiated(&self.function.name));
-            return match default.and_then(|text| fold_text(text, self.environment)) {
+            return match self.template_value(name) {
                 Some(value) => Value::integer(value),
                 None => Value::of(Type::parse(&parameter.kind), Index { template: true, ..Index::UNIFORM }),
             };
@@ -124,10 +122,26 @@ impl<'t> Walker<'t> {
                 } else {
                     Index::UNKNOWN
                 };
-                let ty =
-                    if matches!(axis, "x" | "y" | "z" | "w") { value.ty.component() } else { Type::UNKNOWN };
+                let ty = match axis {
+                    "x" | "y" | "z" | "w" if value.ty.lanes > 1 => value.ty.component(),
+                    _ => self.member(argument.node, axis),
+                };
                 Value::of(ty, index)
             }
+        }
+    }
+
+    /// The type of a member of a struct of this file: `q.m`, `q[i].m`, `q->m`.
+    fn member(&self, object: Node<'t>, member: &str) -> Type {
+        let mut object = object;
+        while let Kind::Subscript | Kind::Pointer | Kind::Parenthesized = Kind::of(object)
+            && let Some(inner) = object.child_by_field_name("argument").or_else(|| object.named_child(0))
+        {
+            object = inner;
+        }
+        match self.names.resolve(self.text(object), object.start_byte()) {
+            Some(id) => self.environment.member(self.names.variables[id].class, member),
+            None => Type::UNKNOWN,
         }
     }
 
@@ -148,10 +162,14 @@ impl<'t> Walker<'t> {
                 ..only_uniform(argument.ty, argument.index)
             },
             "!" => {
-                if argument.index.varies() {
+                if argument.index.varies() && !argument.is_judged {
                     self.facts.is_guarded = true;
                 }
+                if let Some(tested) = children.last() {
+                    self.tested_for_zero(node, tested.node, false);
+                }
                 Value {
+                    is_judged: argument.is_judged,
                     constant: argument.constant.map(|value| i64::from(value == 0)),
                     selects_few: argument.spares_few
                         || (argument.ty.is_integer() && !argument.index.is_uniform()),
@@ -178,8 +196,15 @@ impl<'t> Walker<'t> {
             }
             "-" if left.ty.pointers > 0 => return offset_pointer(left, right, true),
             "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||" => {
-                if operator == "==" && right.constant == Some(0) {
-                    self.tested_for_zero(node, left_entry.node);
+                if matches!(operator, "==" | "!=") {
+                    let tested = match (left.constant, right.constant) {
+                        (_, Some(0)) => Some(left_entry.node),
+                        (Some(0), _) => Some(right_entry.node),
+                        _ => None,
+                    };
+                    if let Some(tested) = tested {
+                        self.tested_for_zero(node, tested, operator == "!=");
+                    }
                 }
                 return self.condition_of(operator, pair.0, pair.1, node);
             }
@@ -187,7 +212,10 @@ impl<'t> Walker<'t> {
         };
         if matches!(operator, "%" | "&") {
             self.wrapped(left);
-            self.remainder_of_thread(node, left, right, right_entry.node);
+            self.remainder_of_thread(node, operator, left, pair.1);
+            if self.parent().is_some_and(|(kind, _)| kind == Kind::ConditionClause) {
+                self.tested_for_zero(node, node, true);
+            }
         }
         value.ty = left.ty.arithmetic(right.ty);
         if !value.ty.is_integer() && value.ty != Type::UNKNOWN {
@@ -211,21 +239,29 @@ impl<'t> Walker<'t> {
         let mut value = Value::of(Type::INT, index);
         match operator {
             "&&" => {
+                value.is_judged = left.is_judged && right.is_judged;
                 value.selects_few = left.selects_few || right.selects_few;
                 value.spares_few = left.spares_few && right.spares_few;
                 return value;
             }
             "||" => {
+                value.is_judged = left.is_judged && right.is_judged;
                 value.selects_few = left.selects_few && right.selects_few;
                 value.spares_few = left.spares_few || right.spares_few;
                 return value;
             }
             _ => {}
         }
-        if left.index.varies() || right.index.varies() {
+        value.is_judged = true;
+        if is_guard(operator, left, right) || is_guard(operator, right, left) {
             self.facts.is_guarded = true;
         }
-        if let ("<", Some(limit)) = (operator, right.constant)
+        let limit = match operator {
+            "<" | "!=" => right.constant,
+            "<=" => right.constant.and_then(|last| last.checked_add(1)),
+            _ => None,
+        };
+        if let Some(limit) = limit
             && let Some(id) = self.names.resolve(self.text(left_node), left_node.start_byte())
         {
             let id = u32::try_from(id).unwrap_or(u32::MAX);
@@ -250,6 +286,14 @@ impl<'t> Walker<'t> {
             self.facts.is_guarded = true;
         }
     }
+}
+
+/// Whether comparing a value with another may keep the thread's global index within bounds. The thread's number in its
+/// block, compared with a constant or with what halves in a loop, picks threads of the block: the steps of a reduction.
+fn is_guard(operator: &str, value: Value, other: Value) -> bool {
+    let in_block = !value.index.is_unknown() && !value.index.block && !value.index.is_uniform();
+    let picks = operator == "==" || other.constant.is_some() || other.index.looped;
+    value.index.varies() && !(in_block && picks && other.index.is_uniform())
 }
 
 /// A branch that at most so many threads of a warp take says nothing about how a warp accesses memory.

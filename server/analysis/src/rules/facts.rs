@@ -70,6 +70,8 @@ pub struct LaunchSite<'t> {
     pub kernel: &'t str,
     /// All of it.
     pub node: Node<'t>,
+    /// The grid, as written.
+    pub grid: Option<Node<'t>>,
     /// The block, as written.
     pub block: Option<Node<'t>>,
     /// The stream, as written.
@@ -116,15 +118,17 @@ pub struct Power<'t> {
     pub exponent: f64,
 }
 
-/// `thread % divisor == 0` in the condition of an `if`.
+/// `thread % divisor == 0`, or the same in other words, in the condition of an `if`.
 #[derive(Clone, Copy, Debug)]
 pub struct MultipleTest<'t> {
     /// The comparison.
     pub node: Node<'t>,
-    /// What divides.
+    /// What divides: `2 * s` in `thread % (2 * s)` and in `thread & (2 * s - 1)`.
     pub divisor: Node<'t>,
     /// The `if` that it decides.
     pub branch: Node<'t>,
     /// The innermost loop around it.
     pub within: Option<u32>,
+    /// Whether the branch is for the other threads: `thread % divisor != 0`.
+    pub is_for_others: bool,
 }

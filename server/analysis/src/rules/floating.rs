@@ -6,6 +6,7 @@
 use tree_sitter::Node;
 
 use super::facts::{DoubleUse, Power};
+use super::kind::Kind;
 use super::types::{Maths, Type};
 use super::value::Value;
 use super::walk::{Entry, Walker};
@@ -120,6 +121,7 @@ impl<'t> Walker<'t> {
         arguments: &[Entry<'t>],
     ) -> Value {
         self.power(node, name, arguments);
+        let used = self.mixed_call(node, name, arguments);
         if kind == Maths::Float {
             return Value::of(Type::FLOAT, super::index::Index::UNKNOWN);
         }
@@ -130,14 +132,31 @@ impl<'t> Walker<'t> {
         if ty.is_integer() && !matches!(name, "min" | "max" | "abs") {
             ty = Type::DOUBLE;
         }
-        let mut result = Value::of(ty, super::index::Index::UNKNOWN);
+        let mut result = Value { double_use: used, ..Value::of(ty, super::index::Index::UNKNOWN) };
         for entry in arguments {
             if let Some(id) = entry.value.double_use {
                 self.double_use(id, |used| used.is_foldable = false);
-                result.double_use = Some(id);
+                result.double_use = result.double_use.or(Some(id));
             }
         }
         result
+    }
+
+    /// `fmax(x, 0.01)`: the overload for a float and a double is the one for doubles. The compiler leaves it so, also where
+    /// the literal is exact (nvcc 13.5).
+    fn mixed_call(&mut self, node: Node<'t>, name: &str, arguments: &[Entry<'t>]) -> Option<u32> {
+        let [left, right] = arguments else { return None };
+        let is_promoted =
+            matches!(name, "fmax" | "fmin" | "max" | "min" | "fmod" | "pow" | "atan2" | "hypot" | "fdim");
+        let is_template =
+            node.child_by_field_name("function").is_some_and(|callee| self.text(callee).contains('<'));
+        if !self.is_device_code() || !is_promoted || is_template {
+            return None;
+        }
+        let pair = ((left.node, left.value.loaded()), (right.node, right.value.loaded()));
+        let (literal, value) = self.literal_against(pair.0, pair.1)?;
+        // Which has a rule of its own.
+        (name != "pow" || !is_float_exact(value)).then(|| self.note_double(node, literal, false))
     }
 
     fn power(&mut self, node: Node<'t>, name: &'t str, arguments: &[Entry<'t>]) {
@@ -148,7 +167,10 @@ impl<'t> Walker<'t> {
         {
             return;
         }
-        if let Some(exponent) = exponent.value.number() {
+        // A local constant has a name since it may be changed.
+        let is_named = Kind::of(exponent.node) == Kind::Identifier
+            && self.names.resolve(self.text(exponent.node), exponent.node.start_byte()).is_some();
+        if let Some(exponent) = exponent.value.number().filter(|_| !is_named) {
             self.facts.powers.push(Power { node, name, base: base.node, exponent });
         }
     }

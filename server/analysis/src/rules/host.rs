@@ -1,15 +1,12 @@
 //! The host's calls of the CUDA runtime: `static/api-result-ignored`, `static/malloc-in-loop`,
 //! `static/synchronize-in-loop`.
 
-use std::collections::HashMap;
-
-use stitch_findings::Code;
-
-use tree_sitter::Node;
+use stitch_findings::{Code, Place, Related};
 
 use super::checks::{Checks, WAITING};
 use super::facts::Call;
-use super::report::Report;
+use super::loops::{Loops, allocation, synchronisation};
+use super::report::{Report, span};
 use super::walk::Walker;
 use crate::outline::FunctionKind;
 
@@ -80,37 +77,11 @@ const ALLOCATING: &[&str] = &[
     "cudaMallocPitch",
 ];
 
-/// Words in a loop where waiting is the point: it measures, checks or shows results, reads them back, or serves several
-/// devices or processes.
-const WAITING_IS_MEANT: &[&str] = &[
-    "ElapsedTime",
-    "chrono",
-    "clock",
-    "gettimeofday",
-    "Timer",
-    "timer",
-    "wtime",
-    "bench",
-    "Bench",
-    "warmup",
-    "Profiler",
-    "EventRecord",
-    "verify",
-    "Verify",
-    "compare",
-    "Compare",
-    "DeviceToHost",
-    "cudaMemcpy(",
-    "cudaMemcpyFromSymbol",
-    " printf(",
-    "cout",
-    "cudaSetDevice",
-    "barrier",
-    "Barrier",
-    "Process",
-    "ASSERT_",
-    "EXPECT_",
-];
+/// A function that drops more errors gets one finding for all of them.
+const MOST_FINDINGS: usize = 3;
+
+/// How many other places such a finding names.
+const MOST_PLACES: usize = 8;
 
 /// Adds what the function's calls of the CUDA runtime show.
 pub fn check(walker: &Walker, report: &mut Report) {
@@ -121,18 +92,9 @@ pub fn check(walker: &Walker, report: &mut Report) {
     if calls.is_empty() {
         return;
     }
-    let checks = Checks::of(walker);
+    dropped(walker, &calls, report);
     let mut loops = Loops::of(walker);
     for call in calls {
-        let is_dropped = call.is_statement && CONSEQUENTIAL.binary_search(&call.name).is_ok();
-        if is_dropped && !checks.follow(call.node) {
-            let message = format!(
-                "The error that `{}` returns is dropped: what follows runs on even if it failed.",
-                call.name
-            );
-            let advice = "Check the result, as with a macro that prints `cudaGetErrorString` and stops.";
-            report.add(Code::API_RESULT_IGNORED, call.node, message, advice);
-        }
         if let Some(within) = call.within {
             if ALLOCATING.contains(&call.name) {
                 allocation(&mut loops, call, within, report);
@@ -143,85 +105,33 @@ pub fn check(walker: &Walker, report: &mut Report) {
     }
 }
 
-/// What is asked about loops, each answer looked for once.
-struct Loops<'w, 't> {
-    walker: &'w Walker<'t>,
-    /// The starts of all launches, in order.
-    launches: Vec<usize>,
-    meant: HashMap<u32, bool>,
-    by_device: HashMap<u32, bool>,
-}
-
-impl<'w, 't> Loops<'w, 't> {
-    fn of(walker: &'w Walker<'t>) -> Self {
-        let mut launches: Vec<usize> =
-            walker.facts.launches.iter().map(|launch| launch.node.start_byte()).collect();
-        launches.sort_unstable();
-        Self { walker, launches, meant: HashMap::new(), by_device: HashMap::new() }
+/// Adds findings for errors that are dropped: one a call, or one for all calls of a function that checks none.
+fn dropped(walker: &Walker, calls: &[&Call], report: &mut Report) {
+    let checks = Checks::of(walker);
+    let dropped: Vec<&&Call> = calls
+        .iter()
+        .filter(|call| call.is_statement && CONSEQUENTIAL.binary_search(&call.name).is_ok())
+        .filter(|call| !checks.follow(call.node))
+        .collect();
+    let shown = if dropped.len() > MOST_FINDINGS { 1 } else { dropped.len() };
+    for call in &dropped[..shown] {
+        let others = match dropped.len() - shown {
+            0 => "is dropped".to_owned(),
+            count => format!("is dropped, and {count} more in `{}`", walker.function.name),
+        };
+        let message = format!(
+            "The error that `{}` returns {others}: what follows runs on even if it failed.",
+            call.name
+        );
+        let advice = "Check the result, as with a macro that prints `cudaGetErrorString` and stops.";
+        let finding = report.add(Code::API_RESULT_IGNORED, call.node, message, advice);
+        for other in dropped.iter().skip(shown).take(MOST_PLACES) {
+            finding.related.push(Related {
+                place: Place::Here(span(other.node)),
+                message: format!("`{}` too", other.name),
+            });
+        }
     }
-
-    fn node(&self, id: u32) -> Option<Node<'t>> {
-        self.walker.facts.loops.get(id as usize).map(|found| found.node)
-    }
-
-    fn outermost(&self, id: u32) -> u32 {
-        self.walker.facts.loops.get(id as usize).map_or(id, |found| found.outermost)
-    }
-
-    /// Whether the loop launches kernels.
-    fn launches(&self, id: u32) -> bool {
-        let Some(node) = self.node(id) else { return false };
-        let first = self.launches.partition_point(|start| *start < node.start_byte());
-        self.launches.get(first).is_some_and(|start| *start < node.end_byte())
-    }
-
-    /// Whether waiting is what the loop is for.
-    fn waiting_is_meant(&mut self, id: u32) -> bool {
-        let text = self.node(id).map_or("", |node| self.walker.text(node));
-        *self.meant.entry(id).or_insert_with(|| WAITING_IS_MEANT.iter().any(|word| text.contains(word)))
-    }
-
-    /// Whether the loop goes over devices.
-    fn goes_over_devices(&mut self, id: u32) -> bool {
-        let text = self.node(id).map_or("", |node| self.walker.text(node));
-        *self.by_device.entry(id).or_insert_with(|| text.contains("cudaSetDevice"))
-    }
-}
-
-fn allocation(loops: &mut Loops, call: &Call, within: u32, report: &mut Report) {
-    let target = call.node.child_by_field_name("arguments").and_then(|list| list.named_child(0));
-    let target = target.map_or("", |first| loops.walker.text(first));
-    // `&buffers[i]` makes many buffers once; one a device is the same.
-    let makes_many = target.contains(['[', '.', '+']) || target.contains("->");
-    if makes_many || loops.goes_over_devices(within) {
-        return;
-    }
-    let message = format!(
-        "`{}` runs in each pass of the loop around it: allocation is slow and freeing waits for the device.",
-        call.name
-    );
-    let advice = "Allocate once before the loop and reuse the buffer, or use `cudaMallocAsync` with a pool.";
-    report.add(Code::MALLOC_IN_LOOP, call.node, message, advice);
-}
-
-fn synchronisation(loops: &mut Loops, call: &Call, within: u32, report: &mut Report) {
-    // Waiting for each of several streams ends a phase; it is no wait in each pass of the work.
-    let text = loops.walker.text(call.node);
-    let many_streams = text.contains(['[', '.']) || text.contains("->");
-    if many_streams || !loops.launches(within) || loops.waiting_is_meant(loops.outermost(within)) {
-        return;
-    }
-    let message = format!(
-        "`{}` makes the host wait for the device in each pass of the loop around it, so the device idles while the next \
-         launch is prepared.",
-        call.name
-    );
-    report.add(
-        Code::SYNCHRONIZE_IN_LOOP,
-        call.node,
-        message,
-        "Wait once after the loop: work in one stream runs in order anyway.",
-    );
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub struct Symbol {
     pub end: u32,
     /// Whether a template parameter is in it, so that it may be anything, 1 included.
     pub template: bool,
+    /// Whether the coefficient is a multiple of it: `4 * n`, `n * m`.
+    pub scaled: bool,
 }
 
 impl Coefficient {
@@ -43,7 +45,9 @@ impl Coefficient {
         match self {
             Self::Number(number) => number.checked_mul(factor).map_or(Self::Unknown, Self::Number),
             Self::Symbol(_) if factor == 0 => Self::ZERO,
-            Self::Symbol(symbol) if factor > 0 => Self::Symbol(symbol),
+            Self::Symbol(symbol) if factor > 0 => {
+                Self::Symbol(Symbol { scaled: symbol.scaled || factor > 1, ..symbol })
+            }
             _ => Self::Unknown,
         }
     }
@@ -51,10 +55,12 @@ impl Coefficient {
     fn times_symbol(self, symbol: Symbol) -> Self {
         match self {
             Self::Number(0) => self,
-            Self::Number(1..) => Self::Symbol(symbol),
+            Self::Number(factor @ 1..) => {
+                Self::Symbol(Symbol { scaled: symbol.scaled || factor > 1, ..symbol })
+            }
             // The product of two run-time factors: the outer one names it.
             Self::Symbol(inner) => {
-                Self::Symbol(Symbol { template: inner.template || symbol.template, ..symbol })
+                Self::Symbol(Symbol { template: inner.template || symbol.template, scaled: true, ..symbol })
             }
             _ => Self::Unknown,
         }
@@ -75,7 +81,7 @@ pub enum Step {
     None,
     /// One, by its number among the function's variables.
     Variable(u32),
-    /// Several, or scaled ones.
+    /// Scaled ones, or several of which none is known to be the innermost.
     Many,
 }
 
@@ -90,6 +96,8 @@ pub struct Index {
     pub z: Coefficient,
     /// Whether `blockIdx` is in it.
     pub block: bool,
+    /// Whether `blockIdx` is multiplied by a value of the run.
+    pub block_scaled: bool,
     /// Whether it differs between warps in another way (`threadIdx.x / 32`), the same for all threads of one warp.
     pub warp: bool,
     /// The innermost loop's part in it.
@@ -109,6 +117,7 @@ impl Index {
         y: Coefficient::ZERO,
         z: Coefficient::ZERO,
         block: false,
+        block_scaled: false,
         warp: false,
         step: Step::None,
         looped: false,
@@ -148,6 +157,7 @@ impl Index {
     fn mixed(self, other: Self) -> Self {
         Self {
             block: self.block || other.block,
+            block_scaled: self.block_scaled || other.block_scaled,
             warp: self.warp || other.warp,
             looped: self.looped || other.looped,
             template: self.template || other.template,
@@ -163,6 +173,8 @@ impl Index {
             z: self.z.plus(other.z),
             step: match (self.step, other.step) {
                 (Step::None, step) | (step, Step::None) => step,
+                // One goes up by one, whatever the others do.
+                (Step::Many, Step::Variable(id)) | (Step::Variable(id), Step::Many) => Step::Variable(id),
                 _ => Step::Many,
             },
             offset: self.offset.saturating_add(other.offset),
@@ -195,6 +207,7 @@ impl Index {
             z: self.z.times_symbol(symbol),
             step: if self.step == Step::None && other.step == Step::None { Step::None } else { Step::Many },
             offset: 0,
+            block_scaled: self.block || other.block,
             ..self.mixed(other)
         }
     }
@@ -256,7 +269,7 @@ mod tests {
     use super::*;
 
     const TX: Index = Index { x: Coefficient::Number(1), ..Index::UNIFORM };
-    const N: Symbol = Symbol { start: 3, end: 4, template: false };
+    const N: Symbol = Symbol { start: 3, end: 4, template: false, scaled: false };
 
     #[test]
     fn linear_in_the_thread() {
@@ -268,6 +281,10 @@ mod tests {
         assert_eq!(TX.plus(TX.negative()).x, Coefficient::ZERO);
         assert!(TX.times_symbol(Index::UNIFORM, N).plus(TX).is_unknown());
         assert!(TX.times(i64::MAX).times(2).is_unknown());
+        let multiple = Coefficient::Symbol(Symbol { scaled: true, ..N });
+        assert_eq!(TX.times(4).times_symbol(Index::UNIFORM, N).x, multiple);
+        assert_eq!(TX.times_symbol(Index::UNIFORM, N).times(4).x, multiple);
+        assert_eq!(TX.times_symbol(Index::UNIFORM, N).times_symbol(Index::UNIFORM, N).x, multiple);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Launches: `static/block-size` and `static/unchecked-launch`.
 
 use stitch_findings::{Code, Place, Related, Severity};
+use tree_sitter::Node;
 
 use super::checks::Checks;
 use super::constants::fold_dimensions;
@@ -23,7 +24,7 @@ pub fn check(walker: &Walker, report: &mut Report) {
         if let Some(block) = launch.block
             && let Some(sizes) = fold_dimensions(walker.text(block), &Scope::new(walker, block.start_byte()))
         {
-            block_size(launch.kernel, block, sizes, report);
+            block_size(launch, block, sizes, walker, report);
         }
     }
     if walker.function.kind == FunctionKind::Host {
@@ -92,10 +93,23 @@ fn is_on_stream(walker: &Walker, launch: &LaunchSite) -> bool {
     launch.stream.is_some_and(|stream| !matches!(walker.text(stream), "0" | "nullptr" | "NULL"))
 }
 
-fn block_size(kernel: &str, block: tree_sitter::Node, sizes: [i64; 3], report: &mut Report) {
-    let Some(threads) = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(*size)) else {
-        return;
-    };
+/// Whether all threads of a launch, as many as are known, would fit into one block: idle lanes cost nothing there.
+fn is_tiny(launch: &LaunchSite, threads: i64, walker: &Walker) -> bool {
+    let Some(grid) = launch.grid else { return false };
+    let blocks = fold_dimensions(walker.text(grid), &Scope::new(walker, grid.start_byte()));
+    blocks
+        .and_then(product)
+        .and_then(|blocks| blocks.checked_mul(threads))
+        .is_some_and(|all| all <= MOST_THREADS)
+}
+
+fn product(sizes: [i64; 3]) -> Option<i64> {
+    sizes.iter().try_fold(1i64, |product, size| product.checked_mul(*size))
+}
+
+fn block_size(launch: &LaunchSite, block: Node, sizes: [i64; 3], walker: &Walker, report: &mut Report) {
+    let kernel = launch.kernel;
+    let Some(threads) = product(sizes) else { return };
     let written = match sizes {
         [x, 1, 1] => format!("{x}"),
         [x, y, 1] => format!("{x} x {y} = {threads}"),
@@ -113,7 +127,7 @@ fn block_size(kernel: &str, block: tree_sitter::Node, sizes: [i64; 3], report: &
                 "Use at most 1024 threads a block; 128 to 256 is a good start.",
             )
             .severity = Severity::Warning;
-    } else if threads > 1 && threads % WARP != 0 {
+    } else if threads > 1 && threads % WARP != 0 && !is_tiny(launch, threads, walker) {
         let idle = WARP - threads % WARP;
         let message = format!(
             "The block of `{kernel}` has {written} threads, not a multiple of the warp: {idle} of the last warp's 32 lanes \

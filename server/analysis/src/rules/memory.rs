@@ -8,7 +8,7 @@ use super::evaluate::{by_field, only_uniform};
 use super::facts::Access;
 use super::index::{Index, Step};
 use super::kind::{Field, Kind};
-use super::names::{Storage, Write};
+use super::names::{Storage, Write, declared_view};
 use super::scope::Scope;
 use super::types::Type;
 use super::value::{Base, Memory, Value, advance};
@@ -26,7 +26,7 @@ impl<'t> Walker<'t> {
         }
         let variable = &self.names.variables[id];
         let number = u32::try_from(id).ok();
-        let is_array = !variable.dimensions.is_empty();
+        let is_array = !variable.dimensions.is_empty() && !variable.is_view;
         let memory = match variable.storage {
             Storage::Parameter if self.function.kind == FunctionKind::Kernel => Memory::Global,
             Storage::Parameter => Memory::Unknown,
@@ -62,15 +62,15 @@ impl<'t> Walker<'t> {
                 && variable.writes.iter().all(|write| match write {
                     Write::Step => true,
                     Write::Add(by) => self.is_uniform(*by, id),
-                    Write::Set(_) | Write::Other => false,
+                    Write::Set(_) | Write::Combine(_) | Write::Member(..) | Write::Other => false,
                 });
             let stays_uniform = || {
                 initial.index.is_uniform()
                     && initial.ty.pointers == 0
                     && variable.writes.iter().all(|write| match write {
                         Write::Step => true,
-                        Write::Add(by) | Write::Set(by) => self.is_uniform(*by, id),
-                        Write::Other => false,
+                        Write::Add(by) | Write::Set(by) | Write::Combine(by) => self.is_uniform(*by, id),
+                        Write::Member(..) | Write::Other => false,
                     })
             };
             let step = match u32::try_from(id) {
@@ -142,14 +142,24 @@ impl<'t> Walker<'t> {
     /// `type name = value` or `type name(value)`.
     pub(super) fn declare(&mut self, node: Node<'t>, children: &[Entry<'t>]) {
         let mut name = node;
-        while let Some(inner) = name.child_by_field_name("declarator").or_else(|| reference_name(name)) {
+        while let Some(inner) = name.child_by_field_name("declarator").or_else(|| inner_name(name)) {
             name = inner;
         }
         let Some(id) = self.names.resolve(self.text(name), node.end_byte()) else { return };
         let entry = children.last().filter(|entry| entry.field != Some(Field::Declarator));
-        let value = entry.map_or(Value::UNKNOWN, |entry| entry.value.loaded());
+        let mut value = entry.map_or(Value::UNKNOWN, |entry| entry.value.loaded());
+        // `dim3 block(x, y)` is not its last argument.
+        if node.child_by_field_name("value").is_some_and(|list| {
+            matches!(Kind::of(list), Kind::Arguments | Kind::InitializerList) && list.named_child_count() != 1
+        }) {
+            value = Value::UNKNOWN;
+        }
         let variable = &self.names.variables[id];
         let (ty, is_auto) = (variable.ty, variable.is_auto);
+        if variable.is_view {
+            self.view(id, value);
+            return;
+        }
         if !variable.dimensions.is_empty() || variable.is_reference && !variable.writes.is_empty() {
             return;
         }
@@ -159,6 +169,20 @@ impl<'t> Walker<'t> {
         self.settle(id, Value { double_use: None, ..held });
     }
 
+    /// `float (*rows)[32] = array`: other names for the rows of an array.
+    fn view(&mut self, id: usize, array: Value) {
+        let variable = &self.names.variables[id];
+        let (Ok(number), Ok(dimensions_left)) = (u32::try_from(id), u8::try_from(variable.dimensions.len()))
+        else {
+            return;
+        };
+        if array.ty.pointers > 0 && array.index.is_uniform() && variable.writes.is_empty() {
+            let base = Base { memory: array.base.memory, variable: Some(number), dimensions_left };
+            let ty = variable.ty;
+            self.settled[id] = Some(Value { base, ..Value::of(ty, Index { offset: 0, ..array.index }) });
+        }
+    }
+
     /// `target = value` and its kin.
     pub(super) fn assignment(&mut self, node: Node<'t>, children: &[Entry<'t>]) -> Value {
         let (Some(left), Some(right)) = (by_field(children, Field::Left), by_field(children, Field::Right))
@@ -166,6 +190,12 @@ impl<'t> Walker<'t> {
             return Value::UNKNOWN;
         };
         let value = right.value.loaded();
+        if let Some(view) = declared_view(node) {
+            if let Some(id) = self.names.resolve(self.text(view.name), node.end_byte()) {
+                self.view(id, value);
+            }
+            return Value::UNKNOWN;
+        }
         let target = left.value.ty;
         let operator = node.child_by_field_name("operator").map_or("", |operator| operator.kind());
         if matches!(operator, "+=" | "-=" | "*=" | "/=") {
@@ -310,10 +340,12 @@ impl<'t> Walker<'t> {
     }
 }
 
-/// The name in `&name` of a declarator.
-fn reference_name(declarator: Node) -> Option<Node> {
+/// The name in `&name` or `(name)` of a declarator.
+fn inner_name(declarator: Node) -> Option<Node> {
     let last = u32::try_from(declarator.named_child_count().checked_sub(1)?).ok()?;
-    (declarator.kind() == "reference_declarator").then(|| declarator.named_child(last)).flatten()
+    matches!(declarator.kind(), "reference_declarator" | "parenthesized_declarator")
+        .then(|| declarator.named_child(last))
+        .flatten()
 }
 
 /// What a value becomes in a variable of type `ty`.
@@ -322,7 +354,9 @@ fn converted(value: Value, ty: Type) -> Value {
         return Value { literal: value.number(), ..only_uniform(ty, value.index) };
     }
     if value.ty.is_float() || value.ty.is_double() {
-        return only_uniform(ty, value.index);
+        // Of a type that is not known here, but a number all the same.
+        let literal = value.literal.filter(|_| ty == Type::UNKNOWN);
+        return Value { literal, ..only_uniform(ty, value.index) };
     }
     Value { ty: if ty == Type::UNKNOWN { value.ty } else { ty }, ..value }
 }

@@ -17,15 +17,19 @@ mod checks;
 mod coalescing;
 mod environment;
 mod evaluate;
+mod expansion;
 mod facts;
 mod floating;
+mod groups;
 mod host;
 mod index;
 mod kind;
 mod launches;
+mod loops;
 mod memory;
 mod names;
 mod operators;
+mod reach;
 mod reduction;
 mod report;
 mod scope;
@@ -38,7 +42,7 @@ pub use environment::{Changed, Environment, Outer, Piece};
 use stitch_findings::Finding;
 use tree_sitter::Node;
 
-use crate::outline::Function;
+use crate::outline::{Function, TemplateParameter};
 
 /// One function to be checked.
 pub struct FunctionContext<'a> {
@@ -52,14 +56,51 @@ pub struct FunctionContext<'a> {
     pub environment: &'a Environment,
 }
 
-/// What the rules find in one CUDA function, in the order of the text.
+/// What the rules find in one CUDA function, in the order of the text. Of a template that is launched with several lists of
+/// arguments, it is what they find with each.
 pub fn check_cuda_function(context: &FunctionContext) -> Vec<Finding> {
-    let walker = walk::walk(context);
+    let parameters = &context.function.template_parameters;
+    let instances = match context.environment.instances(&context.function.name) {
+        [first, rest @ ..] if !parameters.is_empty() => (first.as_slice(), rest),
+        _ => (&[][..], &[][..]),
+    };
+    let (first, rest) = instances;
+    let mut findings = findings_of(context, first);
+    for other in rest {
+        let also = findings_of(context, other);
+        findings.retain_mut(|finding| {
+            let same = also.iter().find(|same| same.code == finding.code && same.span == finding.span);
+            if same.is_some_and(|same| same.message != finding.message) {
+                let with = instance_in_words(parameters, first);
+                if !finding.message.ends_with(&with) {
+                    finding.message.push_str(&with);
+                }
+            }
+            same.is_some()
+        });
+    }
+    findings
+}
+
+fn findings_of(context: &FunctionContext, instance: &[Option<i64>]) -> Vec<Finding> {
+    let walker = walk::walk(context, instance);
     let mut report = report::Report::new(&walker);
     for rule in RULES {
         rule(&walker, &mut report);
     }
     report.finish()
+}
+
+/// Behind a message whose numbers hold for one list of template arguments: which.
+fn instance_in_words(parameters: &[TemplateParameter], instance: &[Option<i64>]) -> String {
+    let known = parameters.iter().enumerate().filter_map(|(at, parameter)| {
+        let value = match instance.get(at) {
+            Some(value) => (*value)?.to_string(),
+            None => parameter.default.clone()?,
+        };
+        Some(format!("`{} = {value}`", parameter.name))
+    });
+    format!(" The numbers are those of the launch with {}.", known.collect::<Vec<_>>().join(", "))
 }
 
 type Rule = fn(&walk::Walker, &mut report::Report);

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 use tree_sitter::Node;
 
+use super::environment::Environment;
 use super::kind::Kind;
 use super::types::Type;
 
@@ -34,9 +35,13 @@ pub enum Write<'t> {
     Set(Node<'t>),
     /// `name += value` or `name -= value`.
     Add(Node<'t>),
+    /// `name *= value` and the other operators.
+    Combine(Node<'t>),
     /// `++` or `--`.
     Step,
-    /// Anything else: another operator, a member, its address taken.
+    /// `name.member = value`.
+    Member(&'t str, Node<'t>),
+    /// Anything else: a member's member, its address taken.
     Other,
 }
 
@@ -49,10 +54,15 @@ pub struct Variable<'t> {
     pub visible: std::ops::Range<usize>,
     /// Its type, pointers and dimensions included.
     pub ty: Type,
+    /// Its type as written, without pointers and dimensions.
+    pub class: &'t str,
     /// Whether the type was left to the compiler.
     pub is_auto: bool,
     /// Whether it is another name for something else.
     pub is_reference: bool,
+    /// Whether it is a pointer or a reference to an array, `float (*rows)[32]`: its dimensions are those of what it points to,
+    /// the first of a pointer not known.
+    pub is_view: bool,
     /// Where it is stored.
     pub storage: Storage,
     /// Its dimensions if it is an array, outermost first; `None` for the one of `[]`.
@@ -73,9 +83,14 @@ pub struct Names<'t> {
 
 impl<'t> Names<'t> {
     /// Collects the variables of `function`.
-    pub fn of(function: Node<'t>, source: &'t str) -> Self {
-        let mut collector =
-            Collector { names: Names::default(), source, scopes: vec![function.end_byte()], lambdas: 0 };
+    pub fn of(function: Node<'t>, source: &'t str, environment: &'t Environment) -> Self {
+        let mut collector = Collector {
+            names: Names::default(),
+            source,
+            environment,
+            scopes: vec![function.end_byte()],
+            lambdas: 0,
+        };
         let mut cursor = function.walk();
         loop {
             let node = cursor.node();
@@ -120,6 +135,7 @@ impl<'t> Names<'t> {
 struct Collector<'t> {
     names: Names<'t>,
     source: &'t str,
+    environment: &'t Environment,
     /// Where each open scope ends.
     scopes: Vec<usize>,
     /// How many lambdas are open: their parameters are no parameters of the function.
@@ -171,13 +187,38 @@ impl<'t> Collector<'t> {
         else {
             return;
         };
+        if let Some(view) = declared_view(node) {
+            self.view(node, view, right);
+            return;
+        }
         let operator = node.child_by_field_name("operator").map_or("", |operator| operator.kind());
         let write = match operator {
             "=" => self.addition_to(left, right).map_or(Write::Set(right), Write::Add),
             "+=" | "-=" => Write::Add(right),
+            "*=" | "/=" | "%=" | "<<=" | ">>=" | "&=" | "|=" | "^=" => Write::Combine(right),
             _ => Write::Other,
         };
         self.write(left, write);
+    }
+
+    /// Declares what [`declared_view`] found.
+    fn view(&mut self, node: Node<'t>, view: View<'t>, initial: Node<'t>) {
+        let class = self.text(view.ty);
+        let depth = u8::try_from(view.dimensions.len()).unwrap_or(u8::MAX);
+        let ty = self.environment.type_of(class);
+        self.names.add(Variable {
+            name: self.text(view.name),
+            visible: node.end_byte()..self.scopes.last().copied().unwrap_or(usize::MAX),
+            ty: Type { pointers: ty.pointers.saturating_add(depth), ..ty },
+            class,
+            is_auto: false,
+            is_reference: false,
+            is_view: true,
+            storage: Storage::Local,
+            dimensions: view.dimensions,
+            initial: Some(initial),
+            writes: SmallVec::new(),
+        });
     }
 
     /// What `name = name + value` adds.
@@ -198,7 +239,10 @@ impl<'t> Collector<'t> {
                 Kind::Identifier => break,
                 Kind::Parenthesized => target.named_child(0),
                 Kind::Field => {
-                    write = Write::Other;
+                    write = match (write, target.child_by_field_name("field")) {
+                        (Write::Set(value), Some(member)) => Write::Member(self.text(member), value),
+                        _ => Write::Other,
+                    };
                     target.child_by_field_name("argument")
                 }
                 _ => None,
@@ -242,13 +286,21 @@ impl<'t> Collector<'t> {
     }
 
     /// Takes pointers, dimensions and the first value off a declarator until its name is left.
-    fn declarator(&mut self, declarator: Node<'t>, ty_text: &str, storage: Storage, value: Option<Node<'t>>) {
+    fn declarator(
+        &mut self,
+        declarator: Node<'t>,
+        ty_text: &'t str,
+        storage: Storage,
+        value: Option<Node<'t>>,
+    ) {
         let mut variable = Variable {
             name: "",
             visible: declarator.end_byte()..self.scopes.last().copied().unwrap_or(usize::MAX),
-            ty: Type::parse(ty_text),
+            ty: self.environment.type_of(ty_text),
+            class: ty_text,
             is_auto: ty_text.contains("auto"),
             is_reference: false,
+            is_view: false,
             storage,
             dimensions: SmallVec::new(),
             initial: value,
@@ -264,6 +316,9 @@ impl<'t> Collector<'t> {
                 }
                 "pointer_declarator" => {
                     variable.ty = variable.ty.pointer();
+                    if variable.is_view {
+                        variable.dimensions.insert(0, None);
+                    }
                     node.child_by_field_name("declarator")
                 }
                 "array_declarator" => {
@@ -276,8 +331,10 @@ impl<'t> Collector<'t> {
                     node.named_child(node.named_child_count().saturating_sub(1) as u32)
                 }
                 "parenthesized_declarator" => {
-                    // `float (*rows)[16]`: a pointer to arrays, whose layout is not followed.
-                    variable.ty = Type::UNKNOWN;
+                    if variable.dimensions.is_empty() {
+                        variable.ty = Type::UNKNOWN;
+                    }
+                    variable.is_view = true;
                     node.named_child(0)
                 }
                 // `dim3 block(X, Y)` reads as the declaration of a function.
@@ -293,10 +350,40 @@ impl<'t> Collector<'t> {
             }
         }
         variable.name = self.text(node);
-        if storage == Storage::Parameter {
+        if storage == Storage::Parameter && !variable.is_view {
             // Parameters stand outside the body, whose scope is not open yet.
             variable.dimensions.clear();
         }
         self.names.add(variable);
     }
+}
+
+/// `float (*name)[32]` or `float (&name)[32][32]`.
+pub struct View<'t> {
+    ty: Node<'t>,
+    /// The name.
+    pub name: Node<'t>,
+    dimensions: SmallVec<[Option<Node<'t>>; 2]>,
+}
+
+/// The pointer or the reference to an array that a statement declares. The grammar takes `float (*name)[32] = array` for the
+/// assignment to an element of what a call of `float` returns.
+pub fn declared_view(assignment: Node) -> Option<View> {
+    let mut left = assignment.child_by_field_name("left")?;
+    let mut dimensions = SmallVec::new();
+    while Kind::of(left) == Kind::Subscript {
+        let size = left.child_by_field_name("indices").and_then(|indices| indices.named_child(0));
+        dimensions.insert(0, size);
+        left = left.child_by_field_name("argument")?;
+    }
+    let ty = left.child_by_field_name("function").filter(|ty| ty.kind() == "primitive_type")?;
+    let pointer = left.child_by_field_name("arguments")?.named_child(0)?;
+    let name = pointer.child_by_field_name("argument").filter(|name| Kind::of(*name) == Kind::Identifier)?;
+    if dimensions.is_empty() || Kind::of(pointer) != Kind::Pointer {
+        return None;
+    }
+    if pointer.child(0)?.kind() == "*" {
+        dimensions.insert(0, None);
+    }
+    Some(View { ty, name, dimensions })
 }

@@ -27,6 +27,8 @@ pub fn integer(operator: &str, (left_node, left): Operand, (right_node, right): 
         ">>" => divided(left, power_of_two(right)),
         _ => only_uniform(Type::INT, sum).index,
     };
+    let template = index.template || left.index.template || right.index.template;
+    let index = Index { template, ..index };
     let constant = left.constant.zip(right.constant).and_then(|(a, b)| match operator {
         "+" => a.checked_add(b),
         "-" => a.checked_sub(b),

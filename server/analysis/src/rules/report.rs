@@ -32,6 +32,16 @@ impl<'r, 't> Report<'r, 't> {
         &mut self.findings[last]
     }
 
+    /// How many findings there are so far.
+    pub fn count(&self) -> usize {
+        self.findings.len()
+    }
+
+    /// The finding with this number, in the order in which they came.
+    pub fn at(&mut self, number: usize) -> Option<&mut Finding> {
+        self.findings.get_mut(number)
+    }
+
     /// The findings in the order of the text, each place once a code.
     pub fn finish(mut self) -> Vec<Finding> {
         self.findings.sort_by_key(|finding| (finding.span, finding.code));

@@ -3,7 +3,8 @@
 use tree_sitter::Node;
 
 use super::constants::{Constants, fold_dimensions, fold_text, split_arguments};
-use super::names::Variable;
+use super::kind::Kind;
+use super::names::{Variable, Write};
 use super::walk::Walker;
 
 /// What is constant at a place.
@@ -25,21 +26,48 @@ impl Constants for Scope<'_, '_> {
         if let Some(id) = walker.names.resolve(name, self.at) {
             return walker.settled[id]?.constant;
         }
-        let parameter = walker.function.template_parameters.iter().find(|parameter| parameter.name == name);
-        match parameter {
-            Some(_) if walker.environment.is_instantiated(&walker.function.name) => None,
-            Some(parameter) => fold_text(parameter.default.as_deref()?, walker.environment),
-            None => walker.environment.value(name),
+        if walker.function.template_parameters.iter().any(|parameter| parameter.name == name) {
+            return walker.template_value(name);
         }
+        walker.environment.value(name)
     }
 
     fn dimensions(&self, name: &str) -> Option<[i64; 3]> {
         let id = self.walker.names.resolve(name, self.at)?;
         let variable = &self.walker.names.variables[id];
-        if !variable.writes.is_empty() {
+        if variable.writes.is_empty() {
+            return dimensions_of(variable, self.walker.source, &Integers(self));
+        }
+        if variable.class != "dim3" {
             return None;
         }
-        dimensions_of(variable, self.walker.source, &Integers(self))
+        let mut sizes = match variable.initial {
+            Some(_) => dimensions_of(variable, self.walker.source, &Integers(self))?,
+            None => [1; 3],
+        };
+        let mut set = [false; 3];
+        for write in &variable.writes {
+            let Write::Member(member, value) = write else { return None };
+            let axis = ["x", "y", "z"].iter().position(|axis| axis == member)?;
+            if set[axis] || !self.is_set_before(variable, *value) {
+                return None;
+            }
+            set[axis] = true;
+            let text = self.walker.source.get(value.byte_range())?;
+            sizes[axis] = fold_text(text, &Integers(self))?;
+        }
+        Some(sizes)
+    }
+}
+
+impl Scope<'_, '_> {
+    /// Whether `variable.member = value;` surely runs once before this place: it stands in the block that declares the variable.
+    fn is_set_before(&self, variable: &Variable, value: Node) -> bool {
+        let block = value.parent().and_then(|set| set.parent()).and_then(|statement| statement.parent());
+        value.end_byte() <= self.at
+            && block.is_some_and(|block| {
+                Kind::of(block) == Kind::Compound && block.end_byte() == variable.visible.end
+            })
     }
 }
 

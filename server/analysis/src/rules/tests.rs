@@ -121,3 +121,85 @@ fn messages_say_what_was_seen() {
     assert_eq!(found[0].subject.as_deref(), Some("k"));
     assert!(found[0].advice.is_some());
 }
+
+#[test]
+fn a_bank_conflict_says_how_many_lanes_meet() {
+    let conflict = |body: &str, launch: &str| {
+        let found = harness::check(&format!("__global__ void k(float* a) {{ {body} }}\n{launch}\n"));
+        let found: Vec<_> = found
+            .into_iter()
+            .filter(|finding| finding.code.as_str() == "static/shared-bank-conflict")
+            .collect();
+        assert_eq!(found.len(), 1, "{body}");
+        found[0].message.clone()
+    };
+    let body = "__shared__ float t[32][32]; t[threadIdx.x][0] = 1; a[0] = t[threadIdx.x][1];";
+    assert!(conflict(body, "").contains("all 32 lanes"));
+    assert!(conflict(body, "void f() { k<<<9, dim3(16, 16)>>>(0); }").contains("up to 16 lanes"));
+    let rows = "__shared__ float t[8][64]; t[threadIdx.x][0] = 1;";
+    assert_eq!(
+        conflict(rows, ""),
+        "Threads with neighbouring threadIdx.x are 64 words apart in `t[threadIdx.x][0]` of `t[8][64]`: up to 8 lanes of a \
+         warp fall into the same bank, and the hardware serves them one after the other."
+    );
+}
+
+#[test]
+fn a_thread_that_takes_all_its_elements_is_told_to_take_a_vector() {
+    let takes_all = |body: &str| {
+        let found = harness::check(&format!(
+            "__global__ void k(float* a, float* out, int n) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}\n"
+        ));
+        let found: Vec<_> =
+            found.iter().filter(|finding| finding.code.as_str() == "static/uncoalesced-access").collect();
+        assert_eq!(found.len(), 1, "{body}");
+        found[0].message.starts_with("Each thread takes")
+    };
+    for (body, together) in [
+        ("for (int k = 0; k < 4; ++k) { int at = i * 4 + k; out[i] = a[at]; }", true),
+        ("for (int k = 0; k < 16; ++k) out[i] += i < n ? a[i * 16 + k] : 0.f;", true),
+        ("for (; i < n; i += 64) { float* p = a + i * 16; for (int j = 0; j < 16; ++j) p[j] = 0.f; }", true),
+        ("for (int k = 0; k <= 2; ++k) { out[i] += a[i * 6 + k * 2] + a[i * 6 + k * 2 + 1]; }", true),
+        ("for (int k = 0; k < 4; ++k) out[i] += a[i * 16 + k];", false),
+        ("if (threadIdx.x < 32) out[i] = a[threadIdx.x * 8];", false),
+    ] {
+        assert_eq!(takes_all(body), together, "{body}");
+    }
+}
+
+#[test]
+fn a_template_is_judged_by_the_arguments_it_is_launched_with() {
+    let found = |launches: &str| {
+        let found = harness::check(&format!(
+            "template <int TILE = 32> __global__ void k(float* in, float* out) {{ out[threadIdx.x] = in[threadIdx.x * TILE]; }}\n\
+             void f(float* p) {{ {launches} }}\n"
+        ));
+        let mut strided =
+            found.into_iter().filter(|finding| finding.code.as_str() == "static/uncoalesced-access");
+        strided.next().map(|finding| finding.message)
+    };
+    let apart = |launches: &str| found(launches).unwrap_or_default();
+    assert!(apart("").contains("32 elements (128 bytes) apart"));
+    assert!(apart("k<<<1, 32>>>(p, p);").contains("32 elements (128 bytes) apart"));
+    assert!(apart("k<16><<<1, 32>>>(p, p);").contains("16 elements (64 bytes) apart"));
+    assert!(apart("k<16><<<1, 32>>>(p, p); k<8><<<1, 32>>>(p, p);").ends_with("launch with `TILE = 16`."));
+    assert_eq!(found("k<16><<<1, 32>>>(p, p); k<1><<<1, 32>>>(p, p);"), None);
+    assert_eq!(found("k<16><<<1, 32>>>(p, p); k<SIZE><<<1, 32>>>(p, p);"), None);
+}
+
+#[test]
+fn a_reduction_is_told_what_its_threads_are_multiples_of() {
+    let found = harness::check(
+        "__global__ void k(float* g) { int t = threadIdx.x; for (int d = 1; d < 256; d = d * 2) { \
+         if ((t & (2 * d - 1)) == 0) g[t] += g[t + d]; } }\n",
+    );
+    assert_eq!(found.len(), 1);
+    assert!(found[0].message.starts_with("`(t & (2 * d - 1)) == 0` keeps every `2 * d`-th thread"));
+}
+
+#[test]
+fn a_negative_power_is_a_division() {
+    let found = harness::check("__global__ void k(float* a) { a[0] = powf(a[1], -1.0f); }\n");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].advice.as_deref(), Some("Write it as a division: `1 / x`."));
+}

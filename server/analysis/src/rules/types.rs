@@ -213,9 +213,9 @@ pub enum Maths {
 pub fn maths(name: &str) -> Option<Maths> {
     const OVERLOADED: &[&str] = &[
         "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "erf",
-        "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot",
-        "lgamma", "log", "log10", "log1p", "log2", "pow", "rint", "round", "rsqrt", "sin", "sinh", "sqrt",
-        "tan", "tanh", "tgamma", "trunc",
+        "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax", "fmin", "fmod",
+        "hypot", "lgamma", "log", "log10", "log1p", "log2", "pow", "rint", "round", "rsqrt", "sin", "sinh",
+        "sqrt", "tan", "tanh", "tgamma", "trunc",
     ];
     const FLOAT: &[&str] = &[
         "__expf",

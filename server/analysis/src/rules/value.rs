@@ -53,6 +53,8 @@ pub struct Value {
     pub selects_few: bool,
     /// For a condition: whether it holds for all but a few threads of a warp.
     pub spares_few: bool,
+    /// Whether it is made of comparisons, each of which was looked at to see whether it guards anything.
+    pub is_judged: bool,
     /// The double arithmetic that it is the result of, by its number.
     pub double_use: Option<u32>,
 }
@@ -68,6 +70,7 @@ impl Value {
         is_place: false,
         selects_few: false,
         spares_few: false,
+        is_judged: false,
         double_use: None,
     };
 
@@ -110,7 +113,7 @@ impl Value {
     /// The factor that it is, where it is written at `start..end`.
     pub fn symbol(self, start: usize, end: usize) -> Symbol {
         let at = |byte| u32::try_from(byte).unwrap_or(u32::MAX);
-        Symbol { start: at(start), end: at(end), template: self.index.template }
+        Symbol { start: at(start), end: at(end), template: self.index.template, scaled: false }
     }
 
     /// Both values as one: after a branch, or for either arm of `?:`.

@@ -8,13 +8,14 @@ use smallvec::SmallVec;
 use tree_sitter::Node;
 
 use super::FunctionContext;
+use super::constants::fold_text;
 use super::environment::Environment;
 use super::facts::{Facts, Loop};
 use super::kind::{Field, Kind};
 use super::names::Names;
 use super::types::Type;
 use super::value::Value;
-use crate::outline::Function;
+use crate::outline::{Function, TemplateParameter};
 
 /// The value of a child that is done.
 #[derive(Clone, Copy)]
@@ -47,6 +48,8 @@ pub struct Walker<'t> {
     pub(super) source: &'t str,
     pub(super) function: &'t Function,
     pub(super) environment: &'t Environment,
+    /// The template arguments that hold.
+    pub(super) instance: &'t [Option<i64>],
     pub(super) names: Names<'t>,
     /// The value of each variable, once it is known.
     pub(super) settled: Vec<Option<Value>>,
@@ -64,13 +67,14 @@ pub struct Walker<'t> {
     pub(super) returns: Type,
 }
 
-/// Walks over a function and notes what the rules need.
-pub fn walk<'t>(context: &FunctionContext<'t>) -> Walker<'t> {
-    let names = Names::of(context.node, context.source);
+/// Walks over a function, with these template arguments, and notes what the rules need.
+pub fn walk<'t>(context: &FunctionContext<'t>, instance: &'t [Option<i64>]) -> Walker<'t> {
+    let names = Names::of(context.node, context.source, context.environment);
     let mut walker = Walker {
         source: context.source,
         function: context.function,
         environment: context.environment,
+        instance,
         settled: vec![None; names.variables.len()],
         used: vec![false; names.variables.len()],
         names,
@@ -84,7 +88,7 @@ pub fn walk<'t>(context: &FunctionContext<'t>) -> Walker<'t> {
             .node
             .child_by_field_name("type")
             .and_then(|ty| context.source.get(ty.byte_range()))
-            .map_or(Type::UNKNOWN, Type::parse),
+            .map_or(Type::UNKNOWN, |ty| context.environment.type_of(ty)),
     };
     walker.run(context.node);
     walker
@@ -169,7 +173,7 @@ impl<'t> Walker<'t> {
     fn condition(&mut self, mark: usize) {
         let value =
             self.stack[mark.min(self.stack.len())..].last().map_or(Value::UNKNOWN, |entry| entry.value);
-        if value.index.is_unknown() {
+        if value.index.is_unknown() && !value.is_judged {
             self.facts.is_guarded = true;
         }
         if let Some(parent) = self.frames.last_mut() {
@@ -219,6 +223,25 @@ impl<'t> Walker<'t> {
         let clause = outer.find(|frame| !matches!(frame.kind, Kind::Binary | Kind::Parenthesized))?;
         let branch = outer.next()?;
         (clause.kind == Kind::ConditionClause && branch.kind == Kind::If).then_some(branch.node)
+    }
+
+    /// The value of the template parameter `name`: that of the launch, else its default.
+    pub(super) fn template_value(&self, name: &str) -> Option<i64> {
+        let parameters = &self.function.template_parameters;
+        let at = parameters.iter().position(|parameter| parameter.name == name)?;
+        let is_pack =
+            |parameter: &TemplateParameter| parameter.kind.contains("...") || parameter.name.contains("...");
+        match self.instance.get(at) {
+            // A pack takes any number of arguments.
+            Some(_) if parameters[..=at].iter().any(is_pack) => None,
+            Some(value) => *value,
+            None => fold_text(parameters[at].default.as_deref()?, self.environment),
+        }
+    }
+
+    /// The text of the whole function.
+    pub(super) fn text_of_function(&self) -> &'t str {
+        self.source.get(self.function.span.range()).unwrap_or("")
     }
 
     /// The text of a node.

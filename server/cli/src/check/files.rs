@@ -63,9 +63,8 @@ impl Sources {
         for entry in WalkBuilder::new(folder).sort_by_file_path(Path::cmp).build() {
             match entry {
                 Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
-                    match Language::of_path(entry.path()) {
-                        Some(language) => self.read_file(entry.path(), language),
-                        None => {}
+                    if let Some(language) = Language::of_path(entry.path()) {
+                        self.read_file(entry.path(), language);
                     }
                 }
                 Ok(_) => {}

@@ -29,13 +29,17 @@ impl Environment {
             |a, b| a.0.to_bits() == b.0.to_bits() && a.1 == b.1,
             &mut mentioned,
         );
+        differences(&now.types, &then.types, |a, b| a == b, &mut mentioned);
         differences(&now.globals, &then.globals, |a, b| a == b, &mut mentioned);
         differences(&now.returns, &then.returns, |a, b| a == b, &mut mentioned);
+        differences(&now.macros, &then.macros, |a, b| a == b, &mut mentioned);
+        differences(&now.members, &then.members, |a, b| a == b, &mut mentioned);
         for (a, b) in [(&now.asking, &then.asking), (&now.defined, &then.defined)] {
             mentioned.extend(a.symmetric_difference(b).map(String::as_str));
         }
         let mut defined: HashSet<&str> = HashSet::new();
         differences(&now.launches, &then.launches, |a, b| a.answers() == b.answers(), &mut defined);
+        differences(&now.instances, &then.instances, |a, b| a == b, &mut defined);
         defined.extend(now.asked_after.symmetric_difference(&then.asked_after).map(String::as_str));
         // `Traits::kTile` is written in many ways, but never without its last part.
         let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();

@@ -2,12 +2,16 @@
 
 use tree_sitter::Node;
 
-use super::{GlobalKind, LaunchPiece, Piece};
+use super::{GlobalKind, LaunchPiece, Piece, floating_text};
 use crate::rules::call::callee;
 use crate::rules::constants::{Token, Tokens};
+use crate::rules::types::Type;
 
 /// Longer expressions than a person writes are not looked into.
 const LONGEST_TEXT: usize = 1000;
+
+/// The longest text of a macro that computes an index.
+const LONGEST_INDEX: usize = 200;
 
 /// How many local names of one kind are remembered.
 const MOST_NAMES: usize = 256;
@@ -20,6 +24,7 @@ pub fn collect(item: Node, source: &str) -> Piece {
         functions: Vec::new(),
         classes: Vec::new(),
         rounding: Vec::new(),
+        padded: Vec::new(),
         blocks: Vec::new(),
     };
     let mut cursor = item.walk();
@@ -50,6 +55,8 @@ struct Collector<'t> {
     classes: Vec<&'t str>,
     /// Local names of the open function that stand for a number of blocks that was rounded up.
     rounding: Vec<&'t str>,
+    /// Local names of the open function that stand for a size that was rounded up to whole blocks.
+    padded: Vec<&'t str>,
     /// Local `dim3`s of the open function, as if written in place.
     blocks: Vec<(&'t str, String)>,
 }
@@ -74,16 +81,28 @@ impl<'t> Collector<'t> {
                 false
             }
             "preproc_function_def" => {
-                self.macro_uses(self.field(node, "name"), self.field(node, "value"));
+                self.function_macro(node);
                 false
             }
             "function_definition" => self.function(node),
+            "type_definition" if !inside => {
+                let (name, ty) = (self.field(node, "declarator"), self.field(node, "type"));
+                self.piece.aliases.push((name.to_owned(), ty.to_owned()));
+                true
+            }
+            "alias_declaration" if !inside => {
+                let (name, ty) = (self.field(node, "name"), self.field(node, "type"));
+                self.piece.aliases.push((name.to_owned(), ty.to_owned()));
+                true
+            }
             "declaration" | "field_declaration" if !inside => {
                 self.declaration(node);
                 true
             }
             "class_specifier" | "struct_specifier" => {
-                self.classes.push(self.field(node, "name"));
+                let given = node.parent().filter(|parent| parent.kind() == "type_definition");
+                let given = given.map_or("", |definition| self.field(definition, "declarator"));
+                self.classes.push(if given.is_empty() { self.field(node, "name") } else { given });
                 true
             }
             "enum_specifier" if !inside => {
@@ -100,10 +119,13 @@ impl<'t> Collector<'t> {
                 let name =
                     node.child_by_field_name("declarator").or_else(|| node.child_by_field_name("left"));
                 if let (Some(name), Some(value)) = (name, value)
-                    && self.rounding.len() < MOST_NAMES
-                    && self.rounds_up(self.text(value))
+                    && self.rounding.len() + self.padded.len() < MOST_NAMES
                 {
-                    self.rounding.push(self.text(name));
+                    if is_padded(self.text(value)) {
+                        self.padded.push(self.text(name));
+                    } else if self.rounds_up(self.text(value)) {
+                        self.rounding.push(self.text(name));
+                    }
                 }
                 true
             }
@@ -160,8 +182,22 @@ impl<'t> Collector<'t> {
             self.functions.pop();
             if self.functions.is_empty() {
                 self.rounding.clear();
+                self.padded.clear();
                 self.blocks.clear();
             }
+        }
+    }
+
+    /// `#define NAME(a, b) text`. What is longer than an index is not kept.
+    fn function_macro(&mut self, node: Node<'t>) {
+        let (name, value) = (self.field(node, "name"), self.field(node, "value"));
+        self.macro_uses(name, value);
+        let Some(list) = node.child_by_field_name("parameters") else { return };
+        let mut cursor = list.walk();
+        let parameters: Vec<String> =
+            list.named_children(&mut cursor).map(|parameter| self.text(parameter).to_owned()).collect();
+        if value.len() <= LONGEST_INDEX && !parameters.is_empty() && !value.contains(['{', ';', '[']) {
+            self.piece.macros.push((name.to_owned(), parameters, value.trim().to_owned()));
         }
     }
 
@@ -243,7 +279,11 @@ impl<'t> Collector<'t> {
                 && let Some(value) = value
             {
                 let value = self.text(value).trim_start_matches('{').trim_end_matches('}');
-                self.constant(node, text, value);
+                self.constant(node, text, &typed(value, ty.map_or("", |ty| self.text(ty))));
+            }
+            if let Some(class) = self.classes.last().filter(|_| node.kind() == "field_declaration") {
+                let ty = format!("{}{suffix}", ty.map_or("", |ty| self.text(ty)));
+                self.piece.members.push(((*class).to_owned(), text.to_owned(), ty));
             }
             if let Some(kind) = kind {
                 let ty = format!("{}{suffix}", ty.map_or("", |ty| self.text(ty)));
@@ -296,10 +336,7 @@ impl<'t> Collector<'t> {
                 block: local.map_or_else(|| block.to_owned(), |(_, text)| text.clone()),
                 rounds_up: self.rounds_up(grid),
                 one_block: matches!(grid, "1" | "dim3(1)"),
-                has_template_arguments: function.kind() == "template_function"
-                    || function
-                        .child_by_field_name("name")
-                        .is_some_and(|name| name.kind() == "template_function"),
+                template_arguments: self.template_arguments(function),
             });
             return;
         }
@@ -310,6 +347,21 @@ impl<'t> Collector<'t> {
         }
     }
 
+    /// The template arguments of `kernel<…>` or `detail::kernel<…>`, as written.
+    fn template_arguments(&self, function: Node) -> Option<Vec<String>> {
+        let named = function.child_by_field_name("name");
+        let template =
+            std::iter::once(function).chain(named).find(|node| node.kind() == "template_function")?;
+        let list = template.child_by_field_name("arguments")?;
+        if list.end_byte() - list.start_byte() > LONGEST_TEXT {
+            // As many as there may be, none of them known.
+            return Some(vec![String::new(); MOST_NAMES]);
+        }
+        let mut cursor = list.walk();
+        let arguments = list.named_children(&mut cursor).filter(|child| child.kind() != "comment");
+        Some(arguments.map(|argument| self.text(argument).to_owned()).collect())
+    }
+
     /// Whether a number of blocks is rounded up to cover every element: `(n + 255) / 256`, `ceil_div(n, 256)`.
     fn rounds_up(&self, text: &str) -> bool {
         if text.len() > LONGEST_TEXT {
@@ -318,17 +370,58 @@ impl<'t> Collector<'t> {
         let mut divides = false;
         let mut adds = false;
         let mut subtracts = false;
+        let mut names_one = false;
+        let mut rounds = false;
+        let mut depth = 0usize;
         for (token, _) in Tokens::new(text) {
             match token {
+                Token::Symbol("(") => depth += 1,
+                Token::Symbol(")") => depth = depth.saturating_sub(1),
+                // `(n + 31) / 32 * 32` pads a size, and what is divided by it then is exact.
+                Token::Symbol("*") if depth == 0 && divides => return false,
                 Token::Symbol("/") => divides = true,
                 Token::Symbol("+") => adds = true,
                 Token::Symbol("-") => subtracts = true,
+                // `n / 256 + 1` has one more block in any case.
+                Token::Literal(Some(1)) if adds && divides && depth == 0 => subtracts = true,
                 Token::Literal(Some(value)) if adds && is_one_less_than_power(value) => subtracts = true,
-                Token::Name(name) if self.rounding.contains(&name) || is_rounding_name(name) => return true,
+                // Blocks of a size that was rounded up to whole blocks cover it exactly.
+                Token::Name(name) if self.padded.contains(&name) => return false,
+                Token::Name(name) if is_rounding_name(name) => rounds = true,
+                Token::Name(name) => names_one |= self.rounding.contains(&name),
                 _ => {}
             }
         }
-        divides && adds && subtracts
+        rounds || divides && adds && subtracts || names_one && !divides
+    }
+}
+
+/// Whether a text divides by something and multiplies by the same: `(n + 31) / 32 * 32`, `block * (n / block + …)`.
+fn is_padded(text: &str) -> bool {
+    if text.len() > LONGEST_TEXT || !text.contains('/') || !text.contains('*') {
+        return false;
+    }
+    let tokens: Vec<Token> = Tokens::new(text).map(|(token, _)| token).collect();
+    let beside = |at: Option<usize>| {
+        at.and_then(|at| tokens.get(at)).filter(|token| matches!(token, Token::Name(_) | Token::Literal(_)))
+    };
+    let operators = |symbol| {
+        tokens.iter().enumerate().filter(move |(_, token)| **token == Token::Symbol(symbol)).map(|(at, _)| at)
+    };
+    let factors: Vec<&Token> = operators("*")
+        .flat_map(|at| [beside(at.checked_sub(1)), beside(at.checked_add(1))])
+        .flatten()
+        .collect();
+    operators("/").filter_map(|at| beside(at.checked_add(1))).any(|divisor| factors.contains(&divisor))
+}
+
+/// The value of a constant that is declared a `ty`: a floating literal takes its type, and tells nothing where that is not known.
+fn typed(value: &str, ty: &str) -> String {
+    let is_double = floating_text(value).is_some_and(|(_, literal)| literal.is_double());
+    match Type::parse(ty) {
+        declared if !is_double || declared.is_double() || ty.contains("auto") => value.to_owned(),
+        declared if declared.is_float() => format!("{value}f"),
+        _ => String::new(),
     }
 }
 

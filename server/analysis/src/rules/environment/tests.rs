@@ -95,7 +95,8 @@ fn launches_and_checks() {
     );
     let launches = found.launches("k");
     assert_eq!((launches.count, launches.rounding_up, launches.one_column), (2, 1, 1));
-    assert!(found.is_instantiated("k") && !found.is_instantiated("other"));
+    assert_eq!(found.instances("k"), [vec![], vec![None]]);
+    assert_eq!(found.instances("other"), [Vec::new()]);
     assert!(found.has_one_column("other") && !found.has_one_column("k"));
     let found_one =
         environment("void a() { k<<<1, 256>>>(); l<<<1, 32>>>(); }\nvoid b(int n) { l<<<n, 32>>>(); }\n");
