@@ -2,7 +2,7 @@
 
 use crate::code::build::{Body, Lowered};
 use crate::code::form::Form;
-use crate::code::lower::{alu, atomic, control, memory, moves, together};
+use crate::code::lower::{alu, atomic, control, mbarrier, memory, moves, stack, together, video};
 use crate::ptx::ast::Instruction;
 
 /// An opcode and what of it is supported.
@@ -36,8 +36,10 @@ static TABLE: &[Support] = table! {
     "activemask" together::active_mask: "b32",
     "add" alu::lanes: "all integers (.sat for s32), f16 to f64 and pairs; rounding, .ftz, .sat; .cc",
     "addc" alu::carried: "32 and 64 bits; .cc",
+    "alloca" stack::allocate: "u64; alignment",
     "and" alu::logic: "pred, b16 to b64",
-    "atom" atomic::atomic: "global, shared, shared::cluster, generic; all operations and types up to b128; scopes and orders; no vectors",
+    "applypriority" memory::ignore: "changes nothing",
+    "atom" atomic::atomic: "global, shared, shared::cluster, generic; all operations and types up to b128; v2, v4, v8; scopes and orders",
     "bar" together::barrier: ".sync, .arrive, .red (popc, and, or), .warp.sync; .cta",
     "barrier" together::barrier: ".sync, .arrive, .red (popc, and, or), .aligned; .cluster.arrive and .wait",
     "bfe" alu::lanes: "u32, s32, u64, s64",
@@ -53,7 +55,7 @@ static TABLE: &[Support] = table! {
     "cnot" alu::lanes: "b16 to b64",
     "copysign" alu::lanes: "f32, f64",
     "cos" alu::lanes: ".approx.f32; .ftz",
-    "cp" memory::copy_async: ".async of 4, 8, 16 bytes (.ca, .cg), .commit_group, .wait_group, .wait_all: copied at once",
+    "cp" memory::copy_async: ".async of 4, 8, 16 bytes (.ca, .cg), .bulk (no tensors), .commit_group, .wait_group, .wait_all, .mbarrier.arrive: copied at once",
     "createpolicy" memory::policy: "accepted; a policy changes nothing",
     "cvt" alu::lanes: "all integers; f16, bf16, tf32, f32, f64; pairs; e4m3x2, e5m2x2; rounding, .ftz, .sat; .pack",
     "cvta" memory::convert_address: "all spaces, both ways",
@@ -67,6 +69,7 @@ static TABLE: &[Support] = table! {
     "fence" memory::fence: "all scopes and orders",
     "fma" alu::lanes: "f16 to f64 and pairs; rounding, .ftz, .sat, .relu",
     "fns" alu::lanes: "b32",
+    "getctarank" memory::block_rank: ".shared::cluster and generic",
     "griddepcontrol" memory::ignore: "launches do not overlap",
     "isspacep" memory::is_space: "all spaces",
     "ld" memory::load: "all spaces and types, v2 and v4; .volatile, orders and scopes, cache operators and hints, .nc",
@@ -79,6 +82,7 @@ static TABLE: &[Support] = table! {
     "mapa" memory::map_address: ".shared::cluster and generic",
     "match" together::matched: ".any, .all; b32, b64",
     "max" alu::lanes: "all integers; f16 to f64 and pairs; .ftz, .NaN, .xorsign.abs",
+    "mbarrier" mbarrier::mbarrier: "all: .init, .inval, .arrive, .arrive_drop, .expect_tx, .complete_tx, .test_wait, .try_wait, .parity, .pending_count",
     "membar" memory::fence: ".cta, .gl, .sys",
     "min" alu::lanes: "all integers; f16 to f64 and pairs; .ftz, .NaN, .xorsign.abs",
     "mov" moves::mov: "all types; addresses, special registers; vectors packed and unpacked",
@@ -88,6 +92,7 @@ static TABLE: &[Support] = table! {
     "neg" alu::lanes: "s16 to s64; f16, bf16, their pairs, f32, f64",
     "not" alu::logic: "pred, b16 to b64",
     "or" alu::logic: "pred, b16 to b64",
+    "pmevent" memory::ignore: "changes nothing",
     "popc" alu::lanes: "b32, b64",
     "prefetch" memory::ignore: "changes nothing",
     "prefetchu" memory::ignore: "changes nothing",
@@ -100,7 +105,7 @@ static TABLE: &[Support] = table! {
     "rsqrt" alu::lanes: ".approx: f32, f64",
     "sad" alu::lanes: "all integers",
     "selp" alu::select: "all types of 16 to 64 bits",
-    "set" alu::set: "to u32, s32, f32; boolean combination",
+    "set" alu::set: "to u32, s32, f32, f16, bf16, pairs; boolean combination",
     "setmaxnreg" memory::ignore: "registers are not limited",
     "setp" alu::set_predicate: "all types; boolean combination; two destinations",
     "shf" alu::lanes: ".l, .r; .clamp, .wrap",
@@ -111,13 +116,29 @@ static TABLE: &[Support] = table! {
     "slct" alu::select_by_sign: "32 and 64 bits by s32 or f32",
     "sqrt" alu::lanes: "f32 (.approx, rounded), f64",
     "st" memory::store: "all spaces and types, v2 and v4; .volatile, orders and scopes, cache operators and hints; .async not",
+    "stackrestore" stack::restore: "u64",
+    "stacksave" stack::save: "u64",
     "sub" alu::lanes: "all integers (.sat for s32), f16 to f64 and pairs; .cc",
     "subc" alu::carried: "32 and 64 bits; .cc",
     "szext" alu::lanes: "u32, s32",
     "tanh" alu::lanes: ".approx: f16, bf16, pairs, f32",
     "testp" alu::test: "f32, f64",
     "trap" control::trap: "all",
+    "vabsdiff2" video::packed: "all",
+    "vabsdiff4" video::packed: "all",
+    "vadd2" video::packed: "all",
+    "vadd4" video::packed: "all",
+    "vavrg2" video::packed: "all",
+    "vavrg4" video::packed: "all",
+    "vmax2" video::packed: "all",
+    "vmax4" video::packed: "all",
+    "vmin2" video::packed: "all",
+    "vmin4" video::packed: "all",
     "vote" together::vote: ".sync; all, any, uni, ballot",
+    "vset2" video::packed: "all",
+    "vset4" video::packed: "all",
+    "vsub2" video::packed: "all",
+    "vsub4" video::packed: "all",
     "xor" alu::logic: "pred, b16 to b64",
 };
 

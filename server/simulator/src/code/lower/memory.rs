@@ -40,7 +40,7 @@ pub(super) fn ordering(form: &mut Form<'_>) -> bool {
 }
 
 /// Takes modifiers that hint at how caches should keep the data: they change nothing here.
-fn hints(form: &mut Form<'_>) {
+pub(super) fn hints(form: &mut Form<'_>) {
     const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
     while form.take_any(CACHE).is_some() {}
     while let Some(word) = form.rest().iter().find(|w| w.starts_with("L1::") || w.starts_with("L2::")) {
@@ -190,6 +190,18 @@ pub(in crate::code) fn map_address(body: &mut Body<'_, '_>, form: &mut Form<'_>,
     Ok(())
 }
 
+/// `getctarank{.shared::cluster}.ty d, a`: which block of the cluster an address of shared memory lies in.
+pub(in crate::code) fn block_rank(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
+    let ty = form.ty().ok_or("the type is missing")?;
+    space(form);
+    let a = body.read(Body::operand(i, 1)?, ty)?;
+    let d = body.write(Body::operand(i, 0)?, Scalar::U32)?;
+    let run = special::block_rank(class(ty)).ok_or("no such form")?;
+    let draft = body.draft(run, slots([d, a]));
+    body.push(draft);
+    Ok(())
+}
+
 /// `membar`, `fence`: lanes see each other's writes at once here; what remains is that blocks may talk to each other.
 pub(in crate::code) fn fence(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     let block = form.take("cta");
@@ -229,6 +241,12 @@ pub(in crate::code) fn policy(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &
 pub(in crate::code) fn copy_async(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     if !form.take("async") {
         return Err("no such form".to_owned());
+    }
+    if form.take("bulk") {
+        return super::mbarrier::bulk(body, form, i);
+    }
+    if form.take("mbarrier") {
+        return super::mbarrier::copied(body, form, i);
     }
     if form.take_any(&["commit_group", "wait_group", "wait_all"]).is_some() {
         return ignore(body, form, i);
