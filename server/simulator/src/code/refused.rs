@@ -36,8 +36,5 @@ static TABLE: &[Refused] = &[
         opcodes: &["multimem", "st.async", "red.async", "st.bulk", "clusterlaunchcontrol"],
         why: "memory of several devices, and stores that end later",
     },
-    Refused {
-        opcodes: &["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset"],
-        why: "video instructions on one value; those on packed bytes and halves run",
-    },
+    Refused { opcodes: &["vmad"], why: "sums of products of parts of registers" },
 ];

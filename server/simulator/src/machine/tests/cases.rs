@@ -19,7 +19,7 @@ fn printed(text: &str, launches: &[(&str, u32, u32)]) -> String {
 
 #[test]
 fn integers_carry_and_pack() {
-    let launches = [("wide", 1, 1), ("carries", 1, 1), ("dots", 1, 1), ("packed", 1, 1)];
+    let launches = [("wide", 1, 1), ("carries", 1, 1), ("dots", 1, 1), ("packed", 1, 1), ("video", 1, 1)];
     assert_eq!(
         printed(include_str!("cases/integers.ptx"), &launches),
         include_str!("cases/integers.expected.txt")

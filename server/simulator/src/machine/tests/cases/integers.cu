@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <cstdlib>
 
 typedef unsigned __int128 u128;
 
@@ -62,6 +63,21 @@ extern "C" __global__ void packed() {
     asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;" : "=r"(f) : "r"(a), "r"(b), "r"(1000));
     asm("vmax4.s32.s32.s32 %0, %1, %2, %3;" : "=r"(g) : "r"(a), "r"(b), "r"(0));
     printf("%08x %08x %u %08x %08x %08x %u\n", d, e, f, g, __vadd4(a, b), __vabsdiffu4(a, b), __vsadu4(a, b));
+  }
+}
+
+extern "C" __global__ void video() {
+  uint64_t s = 11;
+  for (int i = 0; i < 4; ++i) {
+    unsigned a = (unsigned)(next(s) >> 32), b = (unsigned)(next(s) >> 32), c = (unsigned)(next(s) >> 32), d[7];
+    asm("vadd.s32.s32.u32.sat %0, %1.b1, %2.h1;" : "=r"(d[0]) : "r"(a), "r"(b));
+    asm("vsub.u32.u32.u32.sat.add %0, %1.h0, %2.h0, %3;" : "=r"(d[1]) : "r"(a), "r"(b), "r"(c));
+    asm("vabsdiff.s32.s32.s32.max %0, %1.b3, %2.b0, %3;" : "=r"(d[2]) : "r"(a), "r"(b), "r"(c));
+    asm("vmin.s32.s32.s32 %0.h1, %1, %2.b2, %3;" : "=r"(d[3]) : "r"(a), "r"(b), "r"(c));
+    asm("vshl.u32.u32.u32.clamp %0, %1.b0, %2.b3;" : "=r"(d[4]) : "r"(a), "r"(b));
+    asm("vshr.s32.s32.u32.wrap %0, %1, %2;" : "=r"(d[5]) : "r"(a), "r"(b));
+    asm("vset.s32.u32.lt.add %0, %1.h1, %2.b1, %3;" : "=r"(d[6]) : "r"(a), "r"(b), "r"(c));
+    printf("%08x %08x %08x %08x %08x %08x %08x\n", d[0], d[1], d[2], d[3], d[4], d[5], d[6]);
   }
 }
 
@@ -137,11 +153,23 @@ static void expect_packed() {
   }
 }
 
+static void expect_video() {
+  uint64_t s = 11;
+  for (int i = 0; i < 4; ++i) {
+    unsigned a = (unsigned)(next(s) >> 32), b = (unsigned)(next(s) >> 32), c = (unsigned)(next(s) >> 32);
+    int low = (int)(a & 0xffff) - (int)(b & 0xffff), far = abs((signed char)(a >> 24) - (signed char)b), by = (signed char)(b >> 16);
+    int least = (int)a < by ? (int)a : by, shift = b >> 24;
+    printf("%08x %08x %08x %08x %08x %08x %08x\n", (signed char)(a >> 8) + (int)(b >> 16), (low < 0 ? 0 : low) + c,
+        far > (int)c ? far : (int)c, (unsigned)least << 16 | (c & 0xffff), shift >= 32 ? 0u : (a & 255) << shift,
+        (unsigned)((int)a >> (b & 31)), c + ((short)(a >> 16) < (int)(b >> 8 & 255)));
+  }
+}
+
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "expected")) {
-    expect_wide(), expect_carries(), expect_dots(), expect_packed();
+    expect_wide(), expect_carries(), expect_dots(), expect_packed(), expect_video();
     return 0;
   }
-  wide<<<1, 1>>>(), carries<<<1, 1>>>(), dots<<<1, 1>>>(), packed<<<1, 1>>>();
+  wide<<<1, 1>>>(), carries<<<1, 1>>>(), dots<<<1, 1>>>(), packed<<<1, 1>>>(), video<<<1, 1>>>();
   return cudaDeviceSynchronize();
 }
