@@ -33,8 +33,8 @@ static TABLE: &[Refused] = &[
         why: "copies of tensors, and reductions in bulk",
     },
     Refused {
-        opcodes: &["multimem", "st.async", "red.async", "st.bulk", "clusterlaunchcontrol"],
-        why: "memory of several devices, and stores that end later",
+        opcodes: &["multimem", "st.bulk", "clusterlaunchcontrol"],
+        why: "memory of several devices, and what comes after sm_90",
     },
     Refused { opcodes: &["vmad"], why: "sums of products of parts of registers" },
 ];

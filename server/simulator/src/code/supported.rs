@@ -115,7 +115,7 @@ static TABLE: &[Support] = table! {
     "sin" alu::lanes: ".approx.f32; .ftz",
     "slct" alu::select_by_sign: "32 and 64 bits by s32 or f32",
     "sqrt" alu::lanes: "f32 (.approx, rounded), f64",
-    "st" memory::store: "all spaces and types, v2 and v4; .volatile, orders and scopes, cache operators and hints; .async not",
+    "st" memory::store: "all spaces and types, v2 and v4; .volatile, orders and scopes, cache operators and hints; .async with a barrier",
     "stackrestore" stack::restore: "u64",
     "stacksave" stack::save: "u64",
     "sub" alu::lanes: "all integers (.sat for s32), f16 to f64 and pairs; .cc",

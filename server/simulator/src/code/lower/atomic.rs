@@ -2,6 +2,7 @@
 
 use crate::code::build::{Body, Draft, Lowered, Slot};
 use crate::code::form::{Form, size};
+use crate::code::lower::mbarrier::{tell, tells};
 use crate::code::lower::memory::{hints, ordering, space};
 use crate::code::op::{ATOMIC, HIDDEN, Handler, SLOTS};
 use crate::machine::access::{ADDRESS, Generic, Global, SharedSpace, Space};
@@ -16,10 +17,9 @@ pub(in crate::code) fn atomic(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &
 
 /// `red.op.ty [a], b`.
 pub(in crate::code) fn reduction(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
-    if form.take("async") {
-        return Err(".async is not supported".to_owned());
-    }
-    update(body, form, i, 0)
+    let told = tells(form);
+    update(body, form, i, 0)?;
+    if told { tell(body, Body::operand(i, 2)?, form.ty().map_or(0, size)) } else { Ok(()) }
 }
 
 const OPERATIONS: &[&str] = &["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"];

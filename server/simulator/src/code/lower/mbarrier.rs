@@ -3,6 +3,7 @@
 use crate::code::build::{Body, Draft, Lowered, Slot, slots};
 use crate::code::form::Form;
 use crate::code::lower::memory::{hints, ignore, ordering, space};
+use crate::code::op::HIDDEN;
 use crate::machine::mbarrier::{self as run, Action};
 use crate::ptx::ast::{Instruction, Operand, Scalar};
 
@@ -99,5 +100,19 @@ pub(super) fn bulk(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction
     let told = if barrier { body.address_value(Body::operand(i, 3)?)? } else { Slot::None };
     let draft = body.draft(run, slots([Slot::None, target, source, size, told]));
     body.push(draft);
+    Ok(())
+}
+
+/// Takes what makes `st` and `red` report to a barrier: `.async` with `.mbarrier::complete_tx::bytes`.
+pub(super) fn tells(form: &mut Form<'_>) -> bool {
+    form.take("async") && form.take("mbarrier::complete_tx::bytes")
+}
+
+/// Tells a barrier that bytes are there: they are, since the access was done at once.
+pub(super) fn tell(body: &mut Body<'_, '_>, barrier: &Operand, bytes: u32) -> Lowered {
+    let address = body.address_value(barrier)?;
+    let bytes = body.read(&Operand::Int(u64::from(bytes)), Scalar::U32)?;
+    let draft = body.draft(run::update(), slots([Slot::None, address, bytes]));
+    body.push(Draft { aux: Action::Complete as u32, flags: HIDDEN, ..draft });
     Ok(())
 }

@@ -134,6 +134,7 @@ pub(in crate::code) fn store(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &I
     let ty = form.ty().ok_or("the type is missing")?;
     let strong = ordering(form);
     let space = space(form);
+    let told = super::mbarrier::tells(form);
     hints(form);
     let data = elements(form, Body::operand(i, 1)?)?;
     let data: Vec<Slot> = data.into_iter().map(|d| body.read(d, ty)).collect::<Result<_, _>>()?;
@@ -142,7 +143,11 @@ pub(in crate::code) fn store(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &I
     let run = choose(space, address.base, body.is_entry, ty, true)?;
     let draft = access(run, body, &data, &address);
     body.push(draft);
-    Ok(())
+    if told {
+        super::mbarrier::tell(body, Body::operand(i, 2)?, size(ty) * data.len() as u32)
+    } else {
+        Ok(())
+    }
 }
 
 /// `cvta{.to}.space.u64 d, a`.

@@ -140,7 +140,7 @@ fn reserved_shared_memory_is_not_the_kernels() {
 #[test]
 fn blocks_of_a_cluster_share() {
     let bench = Bench::new(&[include_str!("cases/clusters.ptx")]);
-    for kernel in ["shares", "arrives"] {
+    for kernel in ["shares", "arrives", "stores"] {
         bench.launch_with(kernel, [8, 1, 1], [32, 1, 1], &[], |launch| launch.cluster = [4, 1, 1]).unwrap();
         bench.launch("report", 1, 1, &[]).unwrap();
     }

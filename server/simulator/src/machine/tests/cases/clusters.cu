@@ -49,6 +49,35 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) arrives() {
   cluster.sync();
 }
 
+// Each block stores 8 bytes into the next block's memory and adds to a sum there; the barrier there counts the bytes.
+extern "C" __global__ void __cluster_dims__(4, 1, 1) stores() {
+  __shared__ alignas(16) int pair[2];
+  __shared__ unsigned sum;
+  __shared__ unsigned long long bar;
+  auto cluster = cg::this_cluster();
+  unsigned rank = cluster.block_rank(), b = (unsigned)__cvta_generic_to_shared(&bar), p = (unsigned)__cvta_generic_to_shared(pair);
+  unsigned s = (unsigned)__cvta_generic_to_shared(&sum), next = (rank + 1) % 4;
+  if (threadIdx.x == 0) {
+    sum = 7;
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b));
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 12;" ::"r"(b));
+  }
+  cluster.sync();
+  if (threadIdx.x == 0) {
+    asm("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(b) : "r"(next));
+    asm("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(p) : "r"(next));
+    asm("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(s) : "r"(next));
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.s32 [%0], {%1, %2}, [%3];"
+        ::"r"(p), "r"((int)rank), "r"((int)rank * 10), "r"(b) : "memory");
+    asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], %1, [%2];"
+        ::"r"(s), "r"(rank * 100), "r"(b) : "memory");
+    b = (unsigned)__cvta_generic_to_shared(&bar);
+    asm volatile("{\n\t.reg .pred p;\n\tW: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], 0;\n\t@!p bra W;\n\t}" ::"r"(b) : "memory");
+    results[blockIdx.x] = pair[0] * 100000 + pair[1] * 1000 + (int)sum;  // previous * 110000 + previous * 100 + 7
+  }
+  cluster.sync();
+}
+
 extern "C" __global__ void report() {
   for (int k = 0; k < 8; ++k) printf("%d%c", results[k], k == 7 ? '\n' : ' ');
 }
