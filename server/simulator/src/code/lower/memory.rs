@@ -86,22 +86,30 @@ fn by_type<S: Space>(ty: Scalar, store: bool) -> Result<Handler, String> {
     })
 }
 
-/// The elements of a data operand; as many as the instruction's vector.
-fn elements<'i>(form: &mut Form<'_>, operand: &'i Operand) -> Result<Vec<&'i Operand>, String> {
+/// The elements of a data operand, as many as the instruction's vector, and the type to transfer each by. Eight elements go by
+/// pairs, since an op has room for four.
+fn elements(form: &mut Form<'_>, operand: &Operand, ty: Scalar) -> Result<(Vec<Operand>, Scalar), String> {
     let count = match form.take_any(&["v2", "v4", "v8"]) {
         Some("v2") => 2,
         Some("v4") => 4,
-        Some(_) => return Err(".v8 is not supported".to_owned()),
+        Some(_) => 8,
         None => 1,
     };
-    let elements: Vec<&Operand> = match operand {
-        Operand::Vector(elements) => elements.iter().collect(),
-        one => vec![one],
+    let elements: Vec<Operand> = match operand {
+        Operand::Vector(elements) => elements.clone(),
+        one => vec![one.clone()],
     };
     if elements.len() != count {
         return Err(format!("{} registers for a vector of {count}", elements.len()));
     }
-    Ok(elements)
+    match (count, size(ty)) {
+        (8, 4) => {
+            let pairs = elements.chunks(2).map(|pair| Operand::Vector(pair.to_vec())).collect();
+            Ok((pairs, Scalar::B64))
+        }
+        (8, _) => Err("vectors of eight hold 32-bit elements".to_owned()),
+        _ => Ok((elements, ty)),
+    }
 }
 
 /// Puts an access together.
@@ -121,9 +129,9 @@ pub(in crate::code) fn load(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &In
     hints(form);
     let address = body.address(Body::operand(i, 1)?)?;
     body.unit.ordered |= strong && matches!(space, None | Some("global"));
+    let (data, ty) = elements(form, Body::operand(i, 0)?, ty)?;
     let run = choose(space, address.base, body.is_entry, ty, false)?;
-    let data = elements(form, Body::operand(i, 0)?)?;
-    let data: Vec<Slot> = data.into_iter().map(|d| body.write(d, ty)).collect::<Result<_, _>>()?;
+    let data: Vec<Slot> = data.iter().map(|d| body.write(d, ty)).collect::<Result<_, _>>()?;
     let draft = access(run, body, &data, &address);
     body.push(Draft { aux: draft.aux | if strong { POLLS } else { 0 }, ..draft });
     Ok(())
@@ -136,8 +144,8 @@ pub(in crate::code) fn store(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &I
     let space = space(form);
     let told = super::mbarrier::tells(form);
     hints(form);
-    let data = elements(form, Body::operand(i, 1)?)?;
-    let data: Vec<Slot> = data.into_iter().map(|d| body.read(d, ty)).collect::<Result<_, _>>()?;
+    let (data, ty) = elements(form, Body::operand(i, 1)?, ty)?;
+    let data: Vec<Slot> = data.iter().map(|d| body.read(d, ty)).collect::<Result<_, _>>()?;
     let address = body.address(Body::operand(i, 0)?)?;
     body.unit.ordered |= strong && matches!(space, None | Some("global"));
     let run = choose(space, address.base, body.is_entry, ty, true)?;

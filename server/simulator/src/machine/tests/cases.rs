@@ -146,3 +146,18 @@ fn blocks_of_a_cluster_share() {
     }
     assert_eq!(bench.printed(), include_str!("cases/clusters.expected.txt"));
 }
+
+#[test]
+fn vectors_of_eight_move_whole_sectors() {
+    let bench = Bench::new(&[include_str!("ptx/eights.ptx")]);
+    let values: Vec<u32> = (0..256).map(|i| i * 3).collect();
+    let (from, to) = (bench.array(&values), bench.array(&[0u32; 256]));
+    let counters = bench.launch("eights", 1, 32, &[Pointer(from), Pointer(to)]).unwrap();
+    let expected: Vec<u32> =
+        (0..256).map(|i| values[i / 8 * 8 + 7 - i % 8] + u32::from(i % 8 == 7)).collect();
+    assert_eq!(bench.read::<u32>(to, 256), expected);
+    let total = counters.total();
+    assert_eq!((total.sectors, total.ideal_sectors), (64, 64));
+    let fault = bench.launch("eights", 1, 32, &[Pointer(from + 16), Pointer(to)]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Misaligned);
+}
