@@ -239,7 +239,6 @@ unsafe fn run_bulk<From: Space, To: Space>(x: &mut Exec<'_>, op: &Op, mask: u32)
                 );
                 return x.fault(FaultKind::Misaligned, lane, Some(from), message);
             }
-            x.count_bulk(from, to, size);
             let (Ok(source), Ok(target)) = (From::pointer(x, from, size), To::pointer(x, to, size)) else {
                 let message = format!(
                     "bulk copy of {size} bytes from {} {from:#x} to {} {to:#x}",
@@ -248,6 +247,7 @@ unsafe fn run_bulk<From: Space, To: Space>(x: &mut Exec<'_>, op: &Op, mask: u32)
                 );
                 return x.fault(FaultKind::IllegalAddress, lane, Some(from), message);
             };
+            x.count_bulk(from, to, size);
             target.copy_from(source, size as usize);
             if op.slots[4] != NONE {
                 let address = r.get::<u64>(op.slots[4], lane);

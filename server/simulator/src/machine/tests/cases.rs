@@ -55,6 +55,22 @@ fn copies_and_their_barriers_end() {
     );
 }
 
+#[test]
+fn wrong_barriers_copies_and_arrays_are_faults() {
+    let bench = Bench::new(&[include_str!("cases/asynchronous.ptx")]);
+    for (how, n, kind, says) in [
+        (0, 1000, FaultKind::IllegalAddress, "bytes of shared memory"),
+        (1, 0, FaultKind::IllegalAddress, "bulk copy of 32 bytes"),
+        (2, 0, FaultKind::Misaligned, "multiples of 16"),
+        (3, 1, FaultKind::StackOverflow, "alloca of 1048576 bytes"),
+    ] {
+        let fault = bench.launch("beyond", 1, 32, &[Int(how), Int(n)]).unwrap_err();
+        assert_eq!((fault.kind, fault.thread), (kind, [2, 0, 0]), "{fault}");
+        assert!(fault.message.contains(says), "{}", fault.message);
+        assert!(fault.place.is_some());
+    }
+}
+
 const LANES: &str = include_str!("cases/lanes.ptx");
 
 #[test]

@@ -183,6 +183,24 @@ extern "C" __global__ void by_pipeline() {
   if (threadIdx.x == 0) printf("by_pipeline %d\n", sum);  // 6 * 63 + 64 * (0 + … + 5)
 }
 
+// What is wrong is found: a barrier outside of shared memory, a bulk copy past the end, one that is not aligned, and an array
+// that no stack holds.
+extern "C" __global__ void beyond(int how, int n) {
+  __shared__ alignas(16) int rows[64];
+  __shared__ unsigned long long bar;
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar), r = (unsigned)__cvta_generic_to_shared(rows);
+  if (threadIdx.x != 2) return;
+  if (how == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b + 8 * n));
+  if (how == 1 || how == 2)
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+        ::"r"(r), "l"(__cvta_generic_to_global(input + (how == 1 ? 1020 : 1))), "r"(32), "r"(b) : "memory");
+  if (how == 3) {
+    char *a = (char *)alloca((size_t)n << 20);
+    a[n] = 1;
+    printf("%d", a[threadIdx.x]);
+  }
+}
+
 int main(int argc, char **argv) {
   fill<<<1, 1024>>>();
   groups<<<1, 128>>>(), zero_filled<<<1, 32>>>(), phases<<<1, 96>>>(), parity<<<1, 64>>>(), states<<<1, 1>>>(), bulk<<<1, 256>>>();
