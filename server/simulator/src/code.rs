@@ -17,7 +17,10 @@ mod link;
 mod lower;
 mod op;
 mod operand;
+#[cfg(test)]
+mod page;
 mod place;
+mod refused;
 mod supported;
 mod unit;
 
@@ -32,17 +35,20 @@ pub(crate) use op::handler;
 pub(crate) use op::has_wide_vectors;
 pub use op::{CONSTANT, Class, HIDDEN, Handler, NONE, Op, ROW, SLOTS};
 pub use place::SourcePlace;
+pub use refused::{Refused, refused};
 pub use supported::{Support, supported};
 
 /// The special registers that the simulator has.
 pub use crate::machine::special::NAMES as SPECIAL_REGISTERS;
 
+use crate::machine::Limits;
 use crate::machine::warp::Row;
 
 /// Modules linked together. Immutable.
 pub struct Program {
     linked: Arc<link::Linked>,
     kernels: HashMap<String, Kernel>,
+    limits: Limits,
 }
 
 /// A variable's place in memory.
@@ -115,8 +121,10 @@ pub struct Code {
     pub pointers: HashMap<u64, u32>,
     /// The result can depend on the order of blocks: they run one after the other.
     pub ordered: bool,
-    /// Static shared memory, in bytes.
+    /// Static shared memory, in bytes, with what is reserved.
     pub shared_bytes: u32,
+    /// Bytes of it that the system keeps for itself; 0 where the kernel does not use them.
+    pub reserved_shared: u32,
     /// Where `extern __shared__` begins: the static part, rounded up.
     pub dynamic_shared: u32,
 }
@@ -187,6 +195,20 @@ impl Code {
     }
 }
 
+impl Program {
+    /// The same program on another device. [`Program::link`] takes an H200.
+    #[must_use]
+    pub fn on(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The device that it runs on.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
 impl Kernel {
     /// The kernel's code, lowered at the first call.
     ///
@@ -202,7 +224,7 @@ impl Kernel {
         let Ok(code) = self.code(program) else { return Resources::default() };
         let shape = &code.functions[0];
         Resources {
-            shared_bytes: code.shared_bytes,
+            shared_bytes: code.shared_bytes - code.reserved_shared,
             local_bytes: shape.local_rows * 4,
             registers: code.functions.iter().map(|f| f.rows).max().unwrap_or(0),
         }

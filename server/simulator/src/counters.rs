@@ -8,10 +8,12 @@
 //! Theoretical Sectors Global`, [`Count::wavefronts`] is `L1 Wavefronts Shared`, with their ideals.
 
 mod access;
+mod class;
 mod report;
 
 pub use access::Direction;
-pub use report::{InstructionCounters, LaunchCounters, LineCounters};
+pub use class::InstructionClass;
+pub use report::{ClassCounters, InstructionCounters, LaunchCounters, LineCounters};
 
 /// Counters of one instruction. Sums over the warps that executed it, but for the maxima.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,6 +47,12 @@ pub struct Count {
 }
 
 impl Count {
+    /// Lanes that were active when a warp executed it, on average, of 32; 0 for what never ran.
+    #[must_use]
+    pub fn active_lanes(&self) -> f64 {
+        if self.warps == 0 { 0.0 } else { self.active as f64 / self.warps as f64 }
+    }
+
     /// Adds another worker's, or another instruction's.
     pub fn add(&mut self, other: &Count) {
         self.warps += other.warps;

@@ -18,9 +18,12 @@ mod exec;
 mod fault;
 mod grid;
 pub(crate) mod lanes;
+mod limits;
+pub(crate) mod mbarrier;
 pub(crate) mod moves;
 mod printf;
 pub(crate) mod special;
+pub(crate) mod stack;
 pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
@@ -31,6 +34,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use exec::{Exec, Next};
 pub use fault::{Fault, FaultKind};
+pub use limits::Limits;
 
 use crate::code::{Code, Kernel, Program};
 use crate::counters::{InstructionCounters, LaunchCounters};
@@ -39,9 +43,6 @@ use grid::Grid;
 
 /// Threads of a block, at most. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 pub const MAX_THREADS: u32 = 1024;
-
-/// Shared memory of a block that needs no opting in, and all that there is, in bytes. Source: the same table, 9.0.
-pub const MAX_SHARED: u32 = 227 << 10;
 
 /// A kernel launch.
 #[derive(Debug, Clone, Copy)]
@@ -115,8 +116,9 @@ pub fn run(
         ..fault(FaultKind::Unsupported, refusal.message)
     })?;
     let shared_bytes = code.dynamic_shared.max(code.shared_bytes) + launch.dynamic_shared;
-    if shared_bytes > MAX_SHARED {
-        let message = format!("{shared_bytes} bytes of shared memory a block; at most {MAX_SHARED}");
+    let (asked, most) = (shared_bytes - code.reserved_shared, program.limits().shared);
+    if asked > most {
+        let message = format!("{asked} bytes of shared memory a block; at most {most}");
         return Err(fault(FaultKind::InvalidLaunch, message));
     }
     let workspace = Workspace::new(memory, launch.cooperative)
@@ -133,6 +135,7 @@ pub fn run(
         workspace: workspace.address,
         number: NUMBER.fetch_add(1, Ordering::Relaxed),
         cooperative: launch.cooperative,
+        limits: *program.limits(),
         memory,
         host,
         cancel,

@@ -7,8 +7,8 @@ use crate::code::form::{Form, class};
 use crate::code::layout;
 use crate::code::link::{Definition, Linked};
 use crate::code::op::{ATOMIC, Class, HIDDEN, Handler, NONE, SLOTS};
-use crate::code::unit::Unit;
-use crate::code::{Code, Refusal, Source, supported};
+use crate::code::unit::{RESERVED_SHARED, Unit};
+use crate::code::{Code, Refusal, Source, refused, supported};
 use crate::ptx::ast::{Instruction, Operand, Scalar, Space, Statement, Variable};
 
 /// A virtual register of a function: index into [`Body::registers`].
@@ -165,6 +165,7 @@ fn lower_with(linked: &Linked, kernel: Definition, dynamic_shared: u32) -> Resul
         pointers,
         ordered: unit.ordered,
         shared_bytes: unit.shared,
+        reserved_shared: unit.reserved.map_or(0, |_| RESERVED_SHARED),
         dynamic_shared,
     })
 }
@@ -338,7 +339,9 @@ impl Body<'_, '_> {
         let mut form = Form::new(instruction);
         let text = self.unit.opcodes[self.source.opcode as usize].clone();
         let Some(support) = supported::find(&instruction.opcode) else {
-            return Err(format!("the simulator has no {text}"));
+            let why = refused::reason(&instruction.opcode)
+                .map_or_else(String::new, |why| format!(": {why} are not simulated"));
+            return Err(format!("the simulator has no {text}{why}"));
         };
         (support.lower)(self, &mut form, instruction).map_err(|why| format!("{text}: {why}"))?;
         if let [word, ..] = form.rest() {

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::code::form::size;
 use crate::code::{Kernel, Parameter, Program, Symbol, layout};
+use crate::machine::Limits;
 use crate::machine::access::FUNCTION_WINDOW;
 use crate::memory::{Kind, Memory};
 use crate::ptx::ast::{Function, Initial, Linkage, Module, Operand, Scalar, Space, Statement, Variable};
@@ -126,7 +127,7 @@ impl Program {
         }
         find_taken(&mut linked);
         let kernels = kernels(&linked);
-        Ok(Program { linked: Arc::new(linked), kernels })
+        Ok(Program { linked: Arc::new(linked), kernels, limits: Limits::default() })
     }
 
     /// A kernel by its symbol.

@@ -3,9 +3,12 @@
 pub(super) mod alu;
 pub(super) mod atomic;
 pub(super) mod control;
+pub(super) mod mbarrier;
 pub(super) mod memory;
 pub(super) mod moves;
+pub(super) mod stack;
 pub(super) mod together;
+pub(super) mod video;
 
 use crate::code::op::{Class, Handler};
 

@@ -95,6 +95,9 @@ impl Body<'_, '_> {
         if name == "WARP_SZ" {
             return self.fixed(32, wanted);
         }
+        if let Some(at) = self.unit.reserved(name) {
+            return self.fixed(u128::from(at), wanted);
+        }
         if let Some((special, is)) = special::find(name) {
             let reg = self.register(is);
             self.push_hidden(special, slots([Slot::Def(reg)]), 0);
@@ -187,6 +190,25 @@ impl Body<'_, '_> {
         match operand {
             None | Some(Operand::Sink) => Ok(Slot::None),
             Some(operand) => self.write(operand, Scalar::Pred),
+        }
+    }
+
+    /// An address as a value of 64 bits.
+    pub fn address_value(&mut self, operand: &Operand) -> Result<Slot, String> {
+        let address = self.address(operand)?;
+        match address.slot {
+            Slot::None if address.base == Base::Frame => Err("local memory is not meant here".to_owned()),
+            Slot::None => self.fixed(u128::from(address.immediate as u64), Class::Double),
+            Slot::Use(reg) => {
+                let base = self.coerced(reg, Class::Double);
+                if address.immediate == 0 {
+                    return Ok(base);
+                }
+                let sum = self.register(Class::Double);
+                self.push_hidden(special::shift_window(), slots([Slot::Def(sum), base]), address.immediate);
+                Ok(Slot::Use(sum))
+            }
+            other => Ok(other),
         }
     }
 

@@ -10,6 +10,10 @@ use crate::code::{CallSite, SourcePlace};
 use crate::machine::warp::Row;
 use crate::ptx::ast::{Instruction, Location, Space, Variable};
 
+/// Bytes of shared memory a block that the system keeps for itself. Source: CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability", 8.0 and later.
+pub const RESERVED_SHARED: u32 = 1024;
+
 /// What is collected over a kernel's functions.
 pub(super) struct Unit<'a> {
     pub linked: &'a Linked,
@@ -21,6 +25,8 @@ pub(super) struct Unit<'a> {
     /// Where `extern __shared__` is taken to begin, and its alignment.
     pub dynamic_shared: u32,
     pub shared_align: u32,
+    /// Where memory lies that the system keeps for itself: see [`Unit::reserved`].
+    pub reserved: Option<u32>,
     /// Shared variables of modules that are placed already.
     pub shared_names: HashMap<(usize, String), u32>,
     pub places: Vec<SourcePlace>,
@@ -46,6 +52,7 @@ impl<'a> Unit<'a> {
             rows: Vec::new(),
             shared: 0,
             shared_align: 16,
+            reserved: None,
             shared_names: HashMap::new(),
             places: Vec::new(),
             place_index: HashMap::new(),
@@ -137,6 +144,24 @@ impl<'a> Unit<'a> {
         let offset = self.place_shared(variable);
         self.shared_names.insert((module, name.to_owned()), offset);
         Some(offset)
+    }
+
+    /// `%reserved_smem_offset_…`: where shared memory lies that the system keeps for itself, 1 KiB a block. Cooperative groups
+    /// use the first part, `_1`, for tiles of several warps.
+    pub fn reserved(&mut self, name: &str) -> Option<u32> {
+        let suffix = name.strip_prefix("%reserved_smem_offset_")?;
+        let inside = match suffix {
+            "begin" | "0" | "1" => 0,
+            "cap" | "end" => RESERVED_SHARED,
+            _ => return None,
+        };
+        if suffix == "cap" {
+            return Some(RESERVED_SHARED);
+        }
+        let shared = &mut self.shared;
+        let begin = *self.reserved.get_or_insert_with(|| layout::grow(shared, RESERVED_SHARED, 128));
+        self.shared_align = self.shared_align.max(128);
+        Some(begin + inside)
     }
 
     pub fn place_shared(&mut self, variable: &Variable) -> u32 {

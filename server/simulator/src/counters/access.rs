@@ -30,6 +30,23 @@ impl Exec<'_> {
     }
 }
 
+impl Exec<'_> {
+    /// Counts a bulk copy by one lane, where counters are wanted.
+    pub(crate) fn count_bulk(&mut self, from: u64, to: u64, size: u64) {
+        let pc = self.group.pc as usize;
+        let Some(counts) = &mut self.counts else { return };
+        let count = &mut counts.ops[pc];
+        count.requests += 1;
+        count.bytes += size;
+        // One side is global memory, whose addresses lie above those of the windows; or none is.
+        let global = from.max(to);
+        if global > crate::machine::access::FUNCTION_WINDOW && size > 0 {
+            count.sectors += (global + size).div_ceil(SECTOR) - global / SECTOR;
+            count.ideal_sectors += size.div_ceil(SECTOR);
+        }
+    }
+}
+
 #[inline(always)]
 fn count_one(count: &mut Count, kind: Kind, a: &Addresses, mask: u32, size: u64, way: Direction) {
     let lanes = u64::from(mask.count_ones());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::code::SourcePlace;
-use crate::counters::Count;
+use crate::counters::{Count, InstructionClass};
 
 /// Counters of one PTX instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,14 @@ pub struct InstructionCounters {
     pub count: Count,
 }
 
+impl InstructionCounters {
+    /// What the instruction is for.
+    #[must_use]
+    pub fn class(&self) -> InstructionClass {
+        InstructionClass::of(&self.opcode)
+    }
+}
+
 /// Counters of one source line: the sums over its instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineCounters {
@@ -25,6 +33,19 @@ pub struct LineCounters {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
+    /// What was counted.
+    pub count: Count,
+    /// Branches that warps executed; [`Count::divergent`] of them parted lanes.
+    pub branches: u64,
+}
+
+/// Counters of one class of instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassCounters {
+    /// The class.
+    pub class: InstructionClass,
+    /// Instructions in the PTX, not in what ran.
+    pub instructions: u64,
     /// What was counted.
     pub count: Count,
 }
@@ -47,15 +68,37 @@ impl LaunchCounters {
     /// function itself.
     #[must_use]
     pub fn by_line(&self) -> Vec<LineCounters> {
-        let mut lines: BTreeMap<(&str, u32), Count> = BTreeMap::new();
+        let mut lines: BTreeMap<(&str, u32), (Count, u64)> = BTreeMap::new();
         for instruction in &self.instructions {
             if let Some(place) = &instruction.place {
-                lines.entry((&place.file, place.line)).or_default().add(&instruction.count);
+                let (count, branches) = lines.entry((&place.file, place.line)).or_default();
+                count.add(&instruction.count);
+                let is_branch =
+                    instruction.opcode.starts_with("bra") || instruction.opcode.starts_with("brx");
+                *branches += if is_branch { instruction.count.warps } else { 0 };
             }
         }
-        let line =
-            |((file, line), count): ((&str, u32), Count)| LineCounters { file: file.to_owned(), line, count };
+        let line = |((file, line), (count, branches)): ((&str, u32), (Count, u64))| LineCounters {
+            file: file.to_owned(),
+            line,
+            count,
+            branches,
+        };
         lines.into_iter().map(line).collect()
+    }
+
+    /// Sums by class of instruction, in the order of [`InstructionClass::ALL`]; classes that the kernel lacks are left out.
+    #[must_use]
+    pub fn by_class(&self) -> Vec<ClassCounters> {
+        let of = |class| {
+            let mut sum = ClassCounters { class, instructions: 0, count: Count::default() };
+            for instruction in self.instructions.iter().filter(|i| i.class() == class) {
+                sum.instructions += 1;
+                sum.count.add(&instruction.count);
+            }
+            sum
+        };
+        InstructionClass::ALL.into_iter().map(of).filter(|sum| sum.instructions > 0).collect()
     }
 
     /// The sum over all instructions.

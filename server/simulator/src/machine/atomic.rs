@@ -65,6 +65,9 @@ pub(crate) trait Update {
     fn update(old: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word;
 }
 
+/// In [`Op::aux`]: above this bit, the elements that the access is counted and aligned for.
+pub(crate) const ELEMENT_SHIFT: u32 = 8;
+
 /// Slots: 0 what was there ([`NONE`] where nobody asks), 4 the address, 5 the operand, 6 the second operand of `cas`.
 pub(crate) fn atomic_handler<S: Space, U: Update>() -> Handler {
     handler!(where <S: Space, U: Update> run_atomic::<S, U>)
@@ -73,14 +76,15 @@ pub(crate) fn atomic_handler<S: Space, U: Update>() -> Handler {
 #[inline(always)]
 unsafe fn run_atomic<S: Space, U: Update>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     let size = size_of::<U::Word>() as u64;
+    let whole = size * u64::from(op.aux >> ELEMENT_SHIFT);
     x.warp.polls += u64::from(op.slots[0] != NONE);
     let r = x.registers;
     // SAFETY: lowering makes atomics of this form; pointers are checked before they are used.
     unsafe {
-        let a = addresses(x, op, mask, size);
-        x.count_access::<S>(&a, mask, size, Direction::Atomic);
-        if a.bits & (size - 1) != 0 {
-            return x.access_fault::<S>("atomic operation", &a, mask, size);
+        let a = addresses(x, op, mask, whole);
+        x.count_access::<S>(&a, mask, whole, Direction::Atomic);
+        if a.bits & (whole - 1) != 0 {
+            return x.access_fault::<S>("atomic operation", &a, mask, whole);
         }
         for lane in lanes(mask) {
             let b = r.get::<U::Word>(op.slots[5], lane);

@@ -134,7 +134,8 @@ fn enter_function(x: &mut Exec<'_>, function: u32, call: u32, mask: u32) -> Next
     let code: &Code = x.code;
     let caller = &x.warp.frames[x.group.frame as usize];
     let (depth, base) = (caller.depth + 1, caller.local);
-    let local = base + code.functions[caller.function as usize].local_rows;
+    // Doubles and vectors are aligned by where a frame begins: 16 bytes.
+    let local = caller.top.next_multiple_of(4);
     let shape = &code.functions[function as usize];
     let top = local + shape.local_rows;
     if top * 4 > STACK || depth > DEPTH {
@@ -153,7 +154,7 @@ fn enter_function(x: &mut Exec<'_>, function: u32, call: u32, mask: u32) -> Next
     let at = x.warp.frame(code, function);
     let frame = &mut x.warp.frames[at as usize];
     (frame.parent, frame.return_pc, frame.call) = (x.group.frame, x.group.pc + 1, call);
-    (frame.depth, frame.local, frame.lanes) = (depth, local, mask);
+    (frame.depth, frame.local, frame.top, frame.lanes) = (depth, local, top, mask);
     x.warp.add(Group { frame: at, pc: shape.entry, mask, ..x.group });
     Next::Switch
 }

@@ -9,14 +9,11 @@ use crate::counters::Counts;
 use crate::machine::access::Span;
 use crate::machine::block::{Unit, Worker};
 use crate::machine::fault::{Fault, FaultKind};
-use crate::machine::{Host, Options};
+use crate::machine::{Host, Limits, Options};
 use crate::memory::Memory;
 
 /// Instructions that a cluster runs before a worker that must share itself turns to the next.
 const TURN: u64 = 1 << 18;
-
-/// Clusters that share one worker, where blocks run in order: more start only as others spin.
-const RESIDENT: usize = 132;
 
 /// What all blocks of a launch see.
 pub(crate) struct Grid<'a> {
@@ -34,6 +31,7 @@ pub(crate) struct Grid<'a> {
     /// Number of the launch.
     pub number: u64,
     pub cooperative: bool,
+    pub limits: Limits,
     pub memory: &'a Memory,
     pub host: &'a dyn Host,
     pub cancel: &'a AtomicBool,
@@ -213,7 +211,8 @@ fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: 
     let mut waiting = numbers.iter().copied();
     let mut running: Vec<(u64, Unit)> = Vec::new();
     let mut spare: Vec<Unit> = Vec::new();
-    let resident = if grid.cooperative { usize::MAX } else { RESIDENT };
+    // A device holds at least a block a multiprocessor; more start only as those spin.
+    let resident = if grid.cooperative { usize::MAX } else { grid.limits.multiprocessors as usize };
     loop {
         while running.len() < resident {
             let Some(number) = waiting.next() else { break };

@@ -49,9 +49,6 @@ macro_rules! specials {
     };
 }
 
-/// Multiprocessors of the simulated device, as `%nsmid` tells; blocks are dealt to them in turn.
-const MULTIPROCESSORS: u32 = 132;
-
 // Source: PTX ISA, "Special Registers".
 specials! {
     "%tid.x": TidX, u32, |x, lane| x.thread(lane)[0];
@@ -68,9 +65,9 @@ specials! {
     "%nctaid.z": NctaidZ, u32, |x, _lane| x.grid.grid[2];
     "%laneid": Laneid, u32, |_x, lane| lane;
     "%warpid": Warpid, u32, |x, _lane| x.warp.index;
-    "%nwarpid": Nwarpid, u32, |_x, _lane| 64;
-    "%smid": Smid, u32, |x, _lane| (x.grid.block_number(x.block.index) % u64::from(MULTIPROCESSORS)) as u32;
-    "%nsmid": Nsmid, u32, |_x, _lane| MULTIPROCESSORS;
+    "%nwarpid": Nwarpid, u32, |x, _lane| x.grid.limits.warps;
+    "%smid": Smid, u32, |x, _lane| (x.grid.block_number(x.block.index) % u64::from(x.grid.limits.multiprocessors.max(1))) as u32;
+    "%nsmid": Nsmid, u32, |x, _lane| x.grid.limits.multiprocessors;
     "%gridid": Gridid, u64, |x, _lane| x.grid.number;
     "%lanemask_eq": MaskEq, u32, |_x, lane| 1 << lane;
     "%lanemask_le": MaskLe, u32, |_x, lane| u32::MAX >> (31 - lane);
@@ -191,6 +188,27 @@ pub(crate) fn map_address(class: Class) -> Option<Handler> {
 fn mapped(address: u64, rank: u32) -> u64 {
     let offset = address & ((1 << RANK_SHIFT) - 1);
     address & !((1 << (RANK_SHIFT + 8)) - 1) | u64::from(rank + 1) << RANK_SHIFT | offset
+}
+
+/// `getctarank`: the rank of the block that an address of shared memory lies in.
+pub(crate) fn block_rank(class: Class) -> Option<Handler> {
+    match class {
+        Class::Single => Some(handler!(run_block_rank::<u32>)),
+        Class::Double => Some(handler!(run_block_rank::<u64>)),
+        _ => None,
+    }
+}
+
+#[inline(always)]
+unsafe fn run_block_rank<T: Lane + Into<u64>>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
+    let own = x.block.rank;
+    let rank = |a: T| match (a.into() >> RANK_SHIFT & 0xff) as u32 {
+        0 => own,
+        above => above - 1,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { map1::<T, u32>(x, op, mask, rank) };
+    Next::Advance
 }
 
 #[inline(always)]

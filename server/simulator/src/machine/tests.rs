@@ -1,5 +1,6 @@
 //! Whole kernels, from PTX text to memory.
 
+mod cases;
 mod faults;
 mod hardware;
 mod lanes;
@@ -83,7 +84,8 @@ impl Bench {
         change: impl Fn(&mut Launch<'_>),
     ) -> Result<LaunchCounters, Fault> {
         let names = self.program.kernel_names();
-        let name = names.iter().find(|name| name.contains(kernel)).unwrap();
+        let exact = names.iter().find(|name| **name == kernel);
+        let name = exact.or_else(|| names.iter().find(|name| name.contains(kernel))).unwrap();
         let bytes = block_of(parameters);
         let mut launch = Launch {
             kernel: name,

@@ -74,6 +74,8 @@ pub(crate) struct Frame {
     pub depth: u32,
     /// Where its local memory begins, in rows.
     pub local: u32,
+    /// Where its local memory ends, in rows: what `alloca` took included.
+    pub top: u32,
     /// Lanes that have not returned.
     pub lanes: u32,
 }
@@ -159,6 +161,7 @@ impl Warp {
                 call: 0,
                 depth: 0,
                 local: 0,
+                top: 0,
                 lanes: 0,
             });
             self.frames.len() as u32 - 1
@@ -166,6 +169,7 @@ impl Warp {
         let frame = &mut self.frames[at as usize];
         frame.function = function;
         (frame.parent, frame.return_pc, frame.depth, frame.local) = (0, 0, 0, 0);
+        frame.top = shape.local_rows;
         if frame.rows.len() < shape.rows as usize {
             frame.rows.resize(shape.rows as usize, Row([0; 32]));
         }

@@ -195,6 +195,18 @@ fn set_predicates_of_halves(body: &mut Body<'_, '_>, i: &Instruction, ty: Scalar
 pub(in crate::code) fn set(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     let [result, ty] = form.types[..] else { return Err("two types are needed".to_owned()) };
     let (aux, ftz) = comparison(form)?;
+    if matches!(ty, Scalar::F16x2 | Scalar::Bf16x2) {
+        let run = alu::compare::set_halves(result, ty).ok_or("no such form")?;
+        if i.operands.len() != 3 {
+            return Err("no such form".to_owned());
+        }
+        let a = body.read(Body::operand(i, 1)?, ty)?;
+        let b = body.read(Body::operand(i, 2)?, ty)?;
+        let d = body.write(Body::operand(i, 0)?, result)?;
+        let draft = body.draft(run, slots([d, a, b]));
+        body.push(Draft { aux, immediate: i64::from(ftz), ..draft });
+        return Ok(());
+    }
     let run = alu::compare::set(result, ty, ftz).ok_or("no such form")?;
     let a = body.read(Body::operand(i, 1)?, ty)?;
     let b = body.read(Body::operand(i, 2)?, ty)?;

@@ -1,9 +1,10 @@
 //! `atom`, `red`.
 
 use crate::code::build::{Body, Draft, Lowered, Slot};
-use crate::code::form::Form;
-use crate::code::lower::memory::{ordering, space};
-use crate::code::op::{ATOMIC, Handler, SLOTS};
+use crate::code::form::{Form, size};
+use crate::code::lower::mbarrier::{tell, tells};
+use crate::code::lower::memory::{hints, ordering, space};
+use crate::code::op::{ATOMIC, HIDDEN, Handler, SLOTS};
 use crate::machine::access::{ADDRESS, Generic, Global, SharedSpace, Space};
 use crate::machine::atomic::*;
 use crate::ptx::ast::Scalar::{self, *};
@@ -16,10 +17,9 @@ pub(in crate::code) fn atomic(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &
 
 /// `red.op.ty [a], b`.
 pub(in crate::code) fn reduction(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
-    if form.take("async") {
-        return Err(".async is not supported".to_owned());
-    }
-    update(body, form, i, 0)
+    let told = tells(form);
+    update(body, form, i, 0)?;
+    if told { tell(body, Body::operand(i, 2)?, form.ty().map_or(0, size)) } else { Ok(()) }
 }
 
 const OPERATIONS: &[&str] = &["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"];
@@ -39,24 +39,45 @@ fn update(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction, first: 
         Some(other) => return Err(format!(".{other} can't be updated")),
     };
     let run = run.ok_or("no such form")?;
+    hints(form);
+    let count = match form.take_any(&["v2", "v4", "v8"]) {
+        Some("v2") => 2,
+        Some("v4") => 4,
+        Some(_) => 8,
+        None => 1,
+    };
     let address = body.address(Body::operand(i, first)?)?;
-    let mut all = [Slot::None; SLOTS];
-    all[ADDRESS] = address.slot;
-    all[5] = body.read(Body::operand(i, first + 1)?, ty)?;
-    if let Some(c) = i.operands.get(first + 2)
-        && name == "cas"
-    {
-        all[6] = body.read(c, ty)?;
-    }
-    if first == 1 && i.operands[0] != Operand::Sink {
-        all[0] = body.write(&i.operands[0], ty)?;
+    let elements = |operand: &Operand| match operand {
+        Operand::Vector(elements) if count > 1 => elements.clone(),
+        other => vec![other.clone(); count],
+    };
+    let values = elements(Body::operand(i, first + 1)?);
+    let results = if first == 1 { elements(&i.operands[0]) } else { Vec::new() };
+    if values.len() != count || (first == 1 && results.len() != count) {
+        return Err(format!("{count} registers are needed"));
     }
     // Sums of integers and the like commute, so that blocks may go in any order if nobody looks at what was there.
     let commutes = !matches!(name, "exch" | "cas" | "inc" | "dec") && !is_float(ty);
     body.unit.ordered |= !shared && !commutes;
-    let draft = body.draft(run, all);
-    let flags = if shared { 0 } else { ATOMIC };
-    body.push(Draft { aux: address.aux | 1, immediate: address.immediate, flags, ..draft });
+    for (at, value) in values.iter().enumerate() {
+        let mut all = [Slot::None; SLOTS];
+        all[ADDRESS] = address.slot;
+        all[5] = body.read(value, ty)?;
+        if let Some(c) = i.operands.get(first + 2)
+            && name == "cas"
+        {
+            all[6] = body.read(c, ty)?;
+        }
+        if let Some(result) = results.get(at).filter(|result| **result != Operand::Sink) {
+            all[0] = body.write(result, ty)?;
+        }
+        let draft = body.draft(run, all);
+        // Elements are updated one by one; the first is counted for all.
+        let (counted, hidden) = if at == 0 { (count as u32, 0) } else { (1, HIDDEN) };
+        let flags = hidden | if shared { 0 } else { ATOMIC };
+        let immediate = address.immediate + i64::from(size(ty)) * at as i64;
+        body.push(Draft { aux: address.aux | counted << ELEMENT_SHIFT, immediate, flags, ..draft });
+    }
     Ok(())
 }
 

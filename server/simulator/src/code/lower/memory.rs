@@ -40,7 +40,7 @@ pub(super) fn ordering(form: &mut Form<'_>) -> bool {
 }
 
 /// Takes modifiers that hint at how caches should keep the data: they change nothing here.
-fn hints(form: &mut Form<'_>) {
+pub(super) fn hints(form: &mut Form<'_>) {
     const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
     while form.take_any(CACHE).is_some() {}
     while let Some(word) = form.rest().iter().find(|w| w.starts_with("L1::") || w.starts_with("L2::")) {
@@ -86,22 +86,30 @@ fn by_type<S: Space>(ty: Scalar, store: bool) -> Result<Handler, String> {
     })
 }
 
-/// The elements of a data operand; as many as the instruction's vector.
-fn elements<'i>(form: &mut Form<'_>, operand: &'i Operand) -> Result<Vec<&'i Operand>, String> {
+/// The elements of a data operand, as many as the instruction's vector, and the type to transfer each by. Eight elements go by
+/// pairs, since an op has room for four.
+fn elements(form: &mut Form<'_>, operand: &Operand, ty: Scalar) -> Result<(Vec<Operand>, Scalar), String> {
     let count = match form.take_any(&["v2", "v4", "v8"]) {
         Some("v2") => 2,
         Some("v4") => 4,
-        Some(_) => return Err(".v8 is not supported".to_owned()),
+        Some(_) => 8,
         None => 1,
     };
-    let elements: Vec<&Operand> = match operand {
-        Operand::Vector(elements) => elements.iter().collect(),
-        one => vec![one],
+    let elements: Vec<Operand> = match operand {
+        Operand::Vector(elements) => elements.clone(),
+        one => vec![one.clone()],
     };
     if elements.len() != count {
         return Err(format!("{} registers for a vector of {count}", elements.len()));
     }
-    Ok(elements)
+    match (count, size(ty)) {
+        (8, 4) => {
+            let pairs = elements.chunks(2).map(|pair| Operand::Vector(pair.to_vec())).collect();
+            Ok((pairs, Scalar::B64))
+        }
+        (8, _) => Err("vectors of eight hold 32-bit elements".to_owned()),
+        _ => Ok((elements, ty)),
+    }
 }
 
 /// Puts an access together.
@@ -121,9 +129,9 @@ pub(in crate::code) fn load(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &In
     hints(form);
     let address = body.address(Body::operand(i, 1)?)?;
     body.unit.ordered |= strong && matches!(space, None | Some("global"));
+    let (data, ty) = elements(form, Body::operand(i, 0)?, ty)?;
     let run = choose(space, address.base, body.is_entry, ty, false)?;
-    let data = elements(form, Body::operand(i, 0)?)?;
-    let data: Vec<Slot> = data.into_iter().map(|d| body.write(d, ty)).collect::<Result<_, _>>()?;
+    let data: Vec<Slot> = data.iter().map(|d| body.write(d, ty)).collect::<Result<_, _>>()?;
     let draft = access(run, body, &data, &address);
     body.push(Draft { aux: draft.aux | if strong { POLLS } else { 0 }, ..draft });
     Ok(())
@@ -134,15 +142,20 @@ pub(in crate::code) fn store(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &I
     let ty = form.ty().ok_or("the type is missing")?;
     let strong = ordering(form);
     let space = space(form);
+    let told = super::mbarrier::tells(form);
     hints(form);
-    let data = elements(form, Body::operand(i, 1)?)?;
-    let data: Vec<Slot> = data.into_iter().map(|d| body.read(d, ty)).collect::<Result<_, _>>()?;
+    let (data, ty) = elements(form, Body::operand(i, 1)?, ty)?;
+    let data: Vec<Slot> = data.iter().map(|d| body.read(d, ty)).collect::<Result<_, _>>()?;
     let address = body.address(Body::operand(i, 0)?)?;
     body.unit.ordered |= strong && matches!(space, None | Some("global"));
     let run = choose(space, address.base, body.is_entry, ty, true)?;
     let draft = access(run, body, &data, &address);
     body.push(draft);
-    Ok(())
+    if told {
+        super::mbarrier::tell(body, Body::operand(i, 2)?, size(ty) * data.len() as u32)
+    } else {
+        Ok(())
+    }
 }
 
 /// `cvta{.to}.space.u64 d, a`.
@@ -190,6 +203,18 @@ pub(in crate::code) fn map_address(body: &mut Body<'_, '_>, form: &mut Form<'_>,
     Ok(())
 }
 
+/// `getctarank{.shared::cluster}.ty d, a`: which block of the cluster an address of shared memory lies in.
+pub(in crate::code) fn block_rank(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
+    let ty = form.ty().ok_or("the type is missing")?;
+    space(form);
+    let a = body.read(Body::operand(i, 1)?, ty)?;
+    let d = body.write(Body::operand(i, 0)?, Scalar::U32)?;
+    let run = special::block_rank(class(ty)).ok_or("no such form")?;
+    let draft = body.draft(run, slots([d, a]));
+    body.push(draft);
+    Ok(())
+}
+
 /// `membar`, `fence`: lanes see each other's writes at once here; what remains is that blocks may talk to each other.
 pub(in crate::code) fn fence(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     let block = form.take("cta");
@@ -229,6 +254,12 @@ pub(in crate::code) fn policy(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &
 pub(in crate::code) fn copy_async(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     if !form.take("async") {
         return Err("no such form".to_owned());
+    }
+    if form.take("bulk") {
+        return super::mbarrier::bulk(body, form, i);
+    }
+    if form.take("mbarrier") {
+        return super::mbarrier::copied(body, form, i);
     }
     if form.take_any(&["commit_group", "wait_group", "wait_all"]).is_some() {
         return ignore(body, form, i);

@@ -165,6 +165,10 @@ insert_field!(run_insert_field_b64, u64);
 
 /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`: slots are the result, a, b, the mask that carries come from and the
 /// one that they go to.
+///
+/// The manual says that `sub.cc` writes the borrow. The flag that the hardware keeps is the carry of `a + ~b + 1`, the borrow's
+/// opposite: nvcc's own division of 128-bit integers ends a chain of `sub.cc` and `subc.cc` with `addc` and takes a 1 for "no
+/// borrow".
 pub(crate) fn carry(subtract: bool, ty: Scalar) -> Option<Handler> {
     Some(match (subtract, ty) {
         (false, U32 | S32 | B32) => handler!(run_add_carry_u32),
@@ -176,13 +180,14 @@ pub(crate) fn carry(subtract: bool, ty: Scalar) -> Option<Handler> {
 }
 
 macro_rules! carry {
-    ($($name:ident: $ty:ty, $f:path;)*) => {$(
+    ($($name:ident: $ty:ty, $f:path, $borrows:literal;)*) => {$(
         #[inline(always)]
         unsafe fn $name(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
             let (r, s) = (x.registers, &op.slots);
             // SAFETY: lowering gives this op rows of these classes, and masks.
             unsafe {
-                let carries = if s[3] == crate::code::NONE { 0 } else { r.predicate(s[3]) };
+                let opposite = if $borrows { u32::MAX } else { 0 };
+                let carries = if s[3] == crate::code::NONE { 0 } else { r.predicate(s[3]) ^ opposite };
                 let mut out = 0;
                 for lane in lanes(mask) {
                     let carry = carries >> lane & 1 == 1;
@@ -190,15 +195,15 @@ macro_rules! carry {
                     r.set(s[0], lane, sum);
                     out |= u32::from(over) << lane;
                 }
-                r.set_predicate(s[4], mask, out);
+                r.set_predicate(s[4], mask, out ^ opposite);
             }
             Next::Advance
         }
     )*};
 }
 carry! {
-    run_add_carry_u32: u32, crate::math::integer::add_carry_u32;
-    run_sub_carry_u32: u32, crate::math::integer::sub_borrow_u32;
-    run_add_carry_u64: u64, crate::math::integer::add_carry_u64;
-    run_sub_carry_u64: u64, crate::math::integer::sub_borrow_u64;
+    run_add_carry_u32: u32, crate::math::integer::add_carry_u32, false;
+    run_sub_carry_u32: u32, crate::math::integer::sub_borrow_u32, true;
+    run_add_carry_u64: u64, crate::math::integer::add_carry_u64, false;
+    run_sub_carry_u64: u64, crate::math::integer::sub_borrow_u64, true;
 }

@@ -86,6 +86,12 @@ struct Predicates;
 struct Ones;
 /// `set` to an f32.
 struct Unit;
+/// `set` to an f16 or a bf16: its 1.0.
+struct HalfUnit<const ONE: u16>;
+
+/// 1.0 as an f16 and as a bf16.
+const ONE_F16: u16 = 0x3c00;
+const ONE_BF16: u16 = 0x3f80;
 
 impl Kind for Predicates {
     #[inline(always)]
@@ -118,6 +124,44 @@ impl Kind for Unit {
     }
 }
 
+impl<const ONE: u16> Kind for HalfUnit<ONE> {
+    #[inline(always)]
+    unsafe fn write(x: &mut Exec<'_>, op: &Op, mask: u32, holds: u32, c: u32) {
+        let bits = combine(op.aux, holds, c);
+        let value = |lane: usize| if bits >> lane & 1 == 1 { ONE } else { 0 };
+        // SAFETY: the caller's promise.
+        lanes(mask).for_each(|lane| unsafe { x.registers.set(op.slots[0], lane, value(lane)) });
+    }
+}
+
+/// `set.….dtype.f16x2`, `….bf16x2`: each half of the result is 1.0, or all ones where it is an integer.
+pub(crate) fn set_halves(result: Scalar, ty: Scalar) -> Option<Handler> {
+    use Scalar::*;
+    Some(match (result, ty) {
+        (F16x2, F16x2) => handler!(run_halves::<half::F16, ONE_F16>),
+        (Bf16x2, Bf16x2) => handler!(run_halves::<half::Bf16, ONE_BF16>),
+        (U32 | S32, F16x2) => handler!(run_halves::<half::F16, { u16::MAX }>),
+        (U32 | S32, Bf16x2) => handler!(run_halves::<half::Bf16, { u16::MAX }>),
+        _ => return None,
+    })
+}
+
+#[inline(always)]
+unsafe fn run_halves<H: Half, const ONE: u16>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
+    let comparison = ALL.get((op.aux & 0xff) as usize).copied().unwrap_or(Comparison::Nan);
+    let ftz = op.immediate != 0;
+    let one = |a: u16, b: u16| if half::compare::<H>(a, b, comparison, ftz) { ONE } else { 0 };
+    // SAFETY: the caller's promise.
+    unsafe { crate::machine::lanes::map2::<u32, u32, u32>(x, op, mask, |a, b| half::both(a, b, one)) };
+    Next::Advance
+}
+
+/// Comparisons in the order of their numbers.
+const ALL: [Comparison; 14] = {
+    use Comparison::*;
+    [Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan]
+};
+
 #[inline(always)]
 fn combine(aux: u32, holds: u32, c: u32) -> u32 {
     match aux >> 8 {
@@ -149,6 +193,8 @@ pub(crate) fn set(result: Scalar, ty: Scalar, ftz: bool) -> Option<Handler> {
     match result {
         Scalar::U32 | Scalar::S32 => by_type::<Ones>(ty, ftz),
         Scalar::F32 => by_type::<Unit>(ty, ftz),
+        Scalar::F16 => by_type::<HalfUnit<ONE_F16>>(ty, ftz),
+        Scalar::Bf16 => by_type::<HalfUnit<ONE_BF16>>(ty, ftz),
         _ => None,
     }
 }

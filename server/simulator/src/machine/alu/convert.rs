@@ -259,6 +259,12 @@ fn floats(form: &mut Form<'_>, to: Scalar, from: Scalar) -> Option<Lanes> {
         (E4m3x2 | E5m2x2, _, true) | (F16x2, E4m3x2 | E5m2x2, false) => minifloats(to, from, m),
         (F16x2, F32, false) => op!(with m: Mode = m; |a: f32, b: f32| -> u32 { pair::<F16>(a, b, m) }),
         (Bf16x2, F32, false) => op!(with m: Mode = m; |a: f32, b: f32| -> u32 { pair::<Bf16>(a, b, m) }),
+        (F16x2, F32, true) => {
+            op!(with m: Mode = m; |a: f32, b: f32| -> u32 { pair_finite::<F16>(a, b, m) })
+        }
+        (Bf16x2, F32, true) => {
+            op!(with m: Mode = m; |a: f32, b: f32| -> u32 { pair_finite::<Bf16>(a, b, m) })
+        }
         (F16, F32, true) => {
             op!(with m: Mode = m; |a: f32| -> u16 { convert::f32_to_half_finite::<F16>(a, m) })
         }
@@ -295,21 +301,55 @@ fn pair<H: Half>(a: f32, b: f32, m: Mode) -> u32 {
     u32::from(convert::f32_to_half::<H>(a, m)) << 16 | u32::from(convert::f32_to_half::<H>(b, m))
 }
 
+/// As [`pair`], with the largest finite number for what is too large.
+#[inline(always)]
+fn pair_finite<H: Half>(a: f32, b: f32, m: Mode) -> u32 {
+    let one = |value| u32::from(convert::f32_to_half_finite::<H>(value, m));
+    one(a) << 16 | one(b)
+}
+
+/// `cvt.rn{.satfinite}{.relu}.tf32.f32`: `.rn` and `.rz` take both modifiers, `.rna` the first.
+#[derive(Clone, Copy)]
+struct ToTf32 {
+    rounding: Tf32Rounding,
+    relu: bool,
+    finite: bool,
+}
+
+impl Aux for ToTf32 {
+    fn pack(self) -> u32 {
+        let rounding = match self.rounding {
+            Tf32Rounding::Rna => 0,
+            Tf32Rounding::Rn => 1,
+            Tf32Rounding::Rz => 2,
+        };
+        rounding | u32::from(self.relu) << 2 | u32::from(self.finite) << 3
+    }
+
+    #[inline(always)]
+    fn unpack(aux: u32) -> Self {
+        let rounding = match aux & 3 {
+            0 => Tf32Rounding::Rna,
+            1 => Tf32Rounding::Rn,
+            _ => Tf32Rounding::Rz,
+        };
+        ToTf32 { rounding, relu: aux >> 2 & 1 == 1, finite: aux >> 3 & 1 == 1 }
+    }
+}
+
 fn tf32(form: &mut Form<'_>, from: Scalar) -> Option<Lanes> {
-    let rounding = form.take_any(&["rna", "rn", "rz"])?;
-    if from != F32 || form.take("satfinite") {
+    let rounding = match form.take_any(&["rna", "rn", "rz"])? {
+        "rna" => Tf32Rounding::Rna,
+        "rn" => Tf32Rounding::Rn,
+        _ => Tf32Rounding::Rz,
+    };
+    if from != F32 {
         return None;
     }
-    let relu = form.take("relu");
-    match rounding {
-        "rna" => op!(|a: f32| -> f32 { convert::f32_to_tf32(a, Tf32Rounding::Rna, false, false) }),
-        "rn" => {
-            op!(with relu: bool = relu; |a: f32| -> f32 { convert::f32_to_tf32(a, Tf32Rounding::Rn, relu, false) })
-        }
-        _ => {
-            op!(with relu: bool = relu; |a: f32| -> f32 { convert::f32_to_tf32(a, Tf32Rounding::Rz, relu, false) })
-        }
-    }
+    let how = ToTf32 { rounding, finite: form.take("satfinite"), relu: form.take("relu") };
+    op!(with how: ToTf32 = how; |a: f32| -> f32 {
+        convert::f32_to_tf32(a, how.rounding, how.relu, how.finite)
+    })
 }
 
 fn minifloats(to: Scalar, from: Scalar, m: Mode) -> Option<Lanes> {

@@ -2,6 +2,7 @@
 
 use super::Parameter::{Int, Pointer};
 use super::*;
+use crate::counters::InstructionClass;
 
 pub(super) const LINES: &str = include_str!("ptx/lines.ptx");
 
@@ -271,4 +272,27 @@ fn counters_are_one_for_any_number_of_workers() {
         (counters, bench.read::<i32>(bins, 8))
     };
     assert_eq!(count(1), count(3));
+}
+
+/// 8 blocks of 8 warps; `if (tid % (2 * s) == 0)` parts the lanes of a warp while 2 * s is at most 32, for s = 1, 2, 4, 8, 16.
+#[test]
+fn lines_tell_of_divergence_and_classes_of_instructions() {
+    let bench = Bench::new(&[LINES]);
+    let n = 2048;
+    let (a, c) = (bench.array(&numbers(n)), bench.array(&[0f32; 8]));
+    let counters = bench.launch("sum_divergent", 8, 256, &[Pointer(a), Pointer(c), Int(n as i32)]).unwrap();
+    let lines = counters.by_line();
+    let parted: u64 = lines.iter().map(|line| line.count.divergent).sum();
+    let branches: u64 = lines.iter().map(|line| line.branches).sum();
+    // Each of 64 warps five times, and the first of each block for `s` of 32 to 128 and at the end.
+    assert!(parted >= 64 * 5 && parted < branches, "{parted} of {branches}");
+    let at = lines.iter().find(|line| line.line == 64).unwrap();
+    assert!(at.count.active_lanes() < 16.0, "{}", at.count.active_lanes());
+    let classes = counters.by_class();
+    let of = |class| classes.iter().find(|sum| sum.class == class).map_or(0, |sum| sum.count.warps);
+    let total: u64 = classes.iter().map(|sum| sum.count.warps).sum();
+    assert_eq!(total, counters.total().warps);
+    assert_eq!(of(InstructionClass::Global), 64 + 8);
+    assert_eq!(of(InstructionClass::F64), 0);
+    assert!(of(InstructionClass::F32) > 0 && of(InstructionClass::Synchronization) >= 64 * 9);
 }

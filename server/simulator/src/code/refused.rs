@@ -1,0 +1,40 @@
+//! What the simulator refuses though PTX has it, with the reason: for messages and for the documentation.
+
+/// Opcodes that are refused for one reason.
+pub struct Refused {
+    /// `tex`, or the beginning of an opcode with its modifiers: `cp.async.bulk.tensor`.
+    pub opcodes: &'static [&'static str],
+    /// What they are, in words.
+    pub why: &'static str,
+}
+
+/// What is refused, by kind.
+#[must_use]
+pub fn refused() -> &'static [Refused] {
+    TABLE
+}
+
+/// Why an opcode is refused, where the table says.
+pub(super) fn reason(opcode: &str) -> Option<&'static str> {
+    TABLE.iter().find(|entry| entry.opcodes.contains(&opcode)).map(|entry| entry.why)
+}
+
+static TABLE: &[Refused] = &[
+    Refused {
+        opcodes: &["tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"],
+        why: "textures and surfaces",
+    },
+    Refused {
+        opcodes: &["wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "tcgen05"],
+        why: "matrix instructions of tensor cores",
+    },
+    Refused {
+        opcodes: &["cp.async.bulk.tensor", "cp.reduce", "tensormap"],
+        why: "copies of tensors, and reductions in bulk",
+    },
+    Refused {
+        opcodes: &["multimem", "st.bulk", "clusterlaunchcontrol"],
+        why: "memory of several devices, and what comes after sm_90",
+    },
+    Refused { opcodes: &["vmad"], why: "sums of products of parts of registers" },
+];
