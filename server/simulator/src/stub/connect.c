@@ -21,7 +21,6 @@ uint64_t region_base, region_length;
 static _Thread_local status last_error;
 static _Thread_local int inside_callback;
 static _Thread_local int per_thread; /* this call means the thread's own stream by 0 */
-static volatile status sticky; /* an error that stays until the end */
 
 status failed(status error)
 {
@@ -32,7 +31,7 @@ status failed(status error)
 
 status peek_last_error(void)
 {
-    return sticky ? sticky : last_error;
+    return last_error;
 }
 
 status take_last_error(void)
@@ -135,7 +134,7 @@ static int map_region(void)
 
 static status greet(void)
 {
-    struct call_head call = {.operation = OP_HELLO, .arguments = 2};
+    struct call_head call = {.operation = OP_HELLO, .arguments = 2, .thread = (uint64_t)gettid()};
     struct reply_head reply;
     uint64_t arguments[2] = {CUDART, (uint64_t)getpid()}, values[2];
     if (send_all(&call, sizeof call) || send_all(arguments, sizeof arguments) || receive_all(&reply, sizeof reply))
@@ -164,9 +163,14 @@ static status open_connection(void)
                         "`stitchcuda profile PROGRAM --device sim:h200`\n");
         return refusal = cudaErrorNoDevice;
     }
-    strcpy(address.sun_path, path);
+    /* A name that starts with @ lies in no folder. */
+    size_t length = strlen(path);
+    memcpy(address.sun_path, path, length);
+    if (*path == '@')
+        *address.sun_path = 0;
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connection < 0 || connect(connection, (struct sockaddr *)&address, sizeof address))
+    if (connection < 0 || connect(connection, (struct sockaddr *)&address, size))
         return lost("the simulator can't be reached: it has ended");
     return greet();
 }
@@ -183,12 +187,20 @@ static status connect_once(void)
 
 status connected(void)
 {
+    if (inside_callback)
+        return cudaErrorNotPermitted;
     pthread_mutex_lock(&lock);
     status error = connect_once();
     if (!error)
         send_registrations();
     pthread_mutex_unlock(&lock);
     return error;
+}
+
+/* Whether this is a child of a process that used the device. */
+static int is_forked(void)
+{
+    return forked;
 }
 
 static char *visible(uint64_t address)
@@ -264,14 +276,14 @@ static void act(const struct action *action)
 }
 
 /* What kernels printed goes through the program's own stdout, so that it stays in order with what the host prints. */
-static int print(uint64_t size)
+static int print(uint64_t size, FILE *file)
 {
     char part[4096];
     while (size) {
         size_t now = size < sizeof part ? size : sizeof part;
         if (receive_all(part, now))
             return -1;
-        fwrite(part, 1, now, stdout);
+        fwrite(part, 1, now, file);
         size -= now;
     }
     return 0;
@@ -295,7 +307,7 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
         free(bytes);
         return lost("the simulator ended while the program was running");
     }
-    if (head.printed && print(head.printed)) {
+    if (print(head.printed, stdout) || print(head.complaints, stderr)) {
         free(actions);
         free(bytes);
         return lost("the simulator ended while the program was running");
@@ -309,7 +321,6 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
     } else {
         free(bytes);
     }
-    sticky = head.sticky;
     *more = head.more;
     return head.error;
 }
@@ -318,7 +329,8 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
 status exchange(struct reply *reply, unsigned operation, const uint64_t *arguments, unsigned count, const void *blob,
                 size_t size, int keep)
 {
-    struct call_head call = {.operation = operation, .arguments = count, .blob = size};
+    const uint64_t thread = (uint64_t)gettid();
+    struct call_head call = {.operation = operation, .arguments = count, .blob = size, .thread = thread};
     if (per_thread)
         call.operation |= PER_THREAD_FLAG;
     uint64_t more = 0;
@@ -327,7 +339,7 @@ status exchange(struct reply *reply, unsigned operation, const uint64_t *argumen
         return lost("the simulator ended while the program was running");
     status error = receive(reply, keep, &more);
     while (more && connection >= 0) {
-        struct call_head next = {.operation = OP_CONTINUE, .arguments = 1};
+        struct call_head next = {.operation = OP_CONTINUE, .arguments = 1, .thread = thread};
         if (send_all(&next, sizeof next) || send_all(&more, sizeof more))
             return lost("the simulator ended while the program was running");
         error = receive(reply, keep, &more);
