@@ -9,12 +9,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use stitch_simulator::device::{DEVICES, Device};
 use stitch_simulator::runtime::report::{Ending, Report};
-use stitch_simulator::runtime::{Config, Executor, serve};
+use stitch_simulator::runtime::{Config, Executor, cancelled_by_signals, serve};
 
 fn main() -> ExitCode {
     match run() {
@@ -77,7 +76,7 @@ fn run() -> Result<u8, String> {
         stdout: Stdio::inherit(),
         stderr: Stdio::inherit(),
     };
-    let report = serve(config, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
+    let report = serve(config, cancelled_by_signals()).map_err(|error| error.to_string())?;
     write(&report, arguments.report)?;
     Ok(status(&report))
 }

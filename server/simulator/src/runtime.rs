@@ -32,7 +32,9 @@ pub mod report;
 mod serve;
 mod streams;
 pub mod stub;
+mod termination;
 mod work;
 
 pub use executor::Executor;
 pub use serve::{Config, ServeError, serve};
+pub use termination::cancelled_by_signals;
