@@ -12,8 +12,9 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use stitch_simulator::device::{DEVICES, Device};
+use stitch_simulator::runtime;
 use stitch_simulator::runtime::report::{Ending, Report};
-use stitch_simulator::runtime::{Config, Executor, cancelled_by_signals, serve};
+use stitch_simulator::runtime::{Config, Executor, serve};
 
 fn main() -> ExitCode {
     match run() {
@@ -76,7 +77,7 @@ fn run() -> Result<u8, String> {
         stdout: Stdio::inherit(),
         stderr: Stdio::inherit(),
     };
-    let report = serve(config, cancelled_by_signals()).map_err(|error| error.to_string())?;
+    let report = serve(config, runtime::cancelled_by_signals()).map_err(|error| error.to_string())?;
     write(&report, arguments.report)?;
     Ok(status(&report))
 }

@@ -12,6 +12,7 @@ mod capture;
 mod connection;
 mod context;
 mod copies;
+mod ending;
 pub mod engine;
 pub mod errors;
 mod estimate;
@@ -32,9 +33,8 @@ pub mod report;
 mod serve;
 mod streams;
 pub mod stub;
-mod termination;
 mod work;
 
+pub use ending::cancelled_by_signals;
 pub use executor::Executor;
 pub use serve::{Config, ServeError, serve};
-pub use termination::cancelled_by_signals;

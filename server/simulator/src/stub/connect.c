@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -39,6 +40,15 @@ status take_last_error(void)
     status error = peek_last_error();
     last_error = cudaSuccess;
     return error;
+}
+
+/* The number of this thread. */
+static uint64_t caller(void)
+{
+    static _Thread_local uint64_t number;
+    if (!number)
+        number = (uint64_t)syscall(SYS_gettid); /* glibc has a function for it since 2.30 only */
+    return number;
 }
 
 static int send_all(const void *bytes, size_t size)
@@ -134,7 +144,7 @@ static int map_region(void)
 
 static status greet(void)
 {
-    struct call_head call = {.operation = OP_HELLO, .arguments = 2, .thread = (uint64_t)gettid()};
+    struct call_head call = {.operation = OP_HELLO, .arguments = 2, .thread = caller()};
     struct reply_head reply;
     uint64_t arguments[2] = {CUDART, (uint64_t)getpid()}, values[2];
     if (send_all(&call, sizeof call) || send_all(arguments, sizeof arguments) || receive_all(&reply, sizeof reply))
@@ -329,7 +339,7 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
 status exchange(struct reply *reply, unsigned operation, const uint64_t *arguments, unsigned count, const void *blob,
                 size_t size, int keep)
 {
-    const uint64_t thread = (uint64_t)gettid();
+    const uint64_t thread = caller();
     struct call_head call = {.operation = operation, .arguments = count, .blob = size, .thread = thread};
     if (per_thread)
         call.operation |= PER_THREAD_FLAG;
