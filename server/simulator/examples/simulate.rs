@@ -9,10 +9,10 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use stitch_simulator::device::{DEVICES, Device};
+use stitch_simulator::runtime;
 use stitch_simulator::runtime::report::{Ending, Report};
 use stitch_simulator::runtime::{Config, Executor, Watch, serve};
 
@@ -78,7 +78,7 @@ fn run() -> Result<u8, String> {
         stderr: Stdio::inherit(),
         watch: Watch::default(),
     };
-    let report = serve(config, &AtomicBool::new(false)).map_err(|error| error.to_string())?;
+    let report = serve(config, runtime::cancelled_by_signals()).map_err(|error| error.to_string())?;
     write(&report, arguments.report)?;
     Ok(status(&report))
 }

@@ -157,6 +157,11 @@ impl Memory {
         self.table().limit()
     }
 
+    /// Sets how many bytes there may be of [`Kind::Heap`]; as many as of all at first.
+    pub fn limit_heap(&self, limit: u64) {
+        self.table().limit_heap(limit);
+    }
+
     /// Bytes in use, each allocation rounded up to [`MIN_ALIGN`] (what the host may touch: to [`PAGE`]).
     #[must_use]
     pub fn used(&self) -> u64 {

@@ -12,6 +12,7 @@ mod capture;
 mod connection;
 mod context;
 mod copies;
+mod ending;
 pub mod engine;
 pub mod errors;
 mod estimate;
@@ -35,6 +36,7 @@ pub mod stub;
 mod watch;
 mod work;
 
+pub use ending::cancelled_by_signals;
 pub use executor::Executor;
 pub use serve::{Config, ServeError, serve};
 pub use watch::Watch;

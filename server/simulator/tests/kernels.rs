@@ -98,11 +98,96 @@ fn a_program_without_ptx_is_told_what_to_build() {
     assert!(outcome.report.notes.iter().any(said), "{:?}", outcome.report.notes);
 }
 
+/// What a program printed of each case: `case -> codes`, and the lines that follow.
+fn cases(text: &str) -> Vec<(&str, String)> {
+    let mut cases: Vec<(&str, String)> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        match (line.split_once(" ->"), cases.last_mut()) {
+            (Some((name, codes)), _) => cases.push((name, codes.to_owned())),
+            (None, Some((_, codes))) => {
+                codes.push('\n');
+                codes.push_str(line);
+            }
+            (None, None) => panic!("no case before {line}"),
+        }
+    }
+    cases
+}
+
+/// Compares a program's cases with what a device printed. `different` lists those that differ, what is printed here, and why.
+fn agrees_with_the_device(program: &str, measured: &str, different: &[(&str, &str, &str)]) {
+    let outcome = run(&[program], HOPPER);
+    assert_eq!(outcome.report.ending, Ending::Exited(0), "{}", outcome.err);
+    assert!(!outcome.report.lacks(), "{:?}", outcome.report.missing);
+    let (ours, measured) = (cases(&outcome.out), cases(measured));
+    let names =
+        |cases: &[(&str, String)]| cases.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(&ours), names(&measured));
+    let differing: Vec<(&str, &str)> = ours
+        .iter()
+        .zip(&measured)
+        .filter(|(ours, measured)| ours.1 != measured.1)
+        .map(|(ours, _)| (ours.0, ours.1.as_str()))
+        .collect();
+    let listed: Vec<(&str, &str)> = different.iter().map(|&(name, ours, _)| (name, ours)).collect();
+    assert_eq!(differing, listed);
+}
+
 /// The codes of the runtime, case by case.
 #[test]
 fn errors_of_the_runtime() {
-    let outcome = run(&["device_errors.cu"], HOPPER);
-    expect_test::expect_file![programs().join("device_errors.txt")].assert_eq(&outcome.out);
+    let crashes = "the real runtime follows a dangling handle and crashes";
+    agrees_with_the_device(
+        "device_errors.cu",
+        include_str!("programs/device_errors.txt"),
+        &[
+            ("memcpy async bad stream after destroy", " 400", crashes),
+            ("stream after destroy", " 0 400", crashes),
+            (
+                "call in host function",
+                " inside 800 0 0",
+                "work is done when its call returns: one of the orders that a device may take",
+            ),
+        ],
+    );
+}
+
+/// The second part of the codes.
+#[test]
+fn more_errors_of_the_runtime() {
+    let first = "the kernel stops at its first failure; on a device each thread that gets there says so";
+    let at_once = "work is done when its call returns: nothing is ever busy";
+    agrees_with_the_device(
+        "device_errors2.cu",
+        include_str!("programs/device_errors2.txt"),
+        &[
+            ("graph child of itself", " 0", "the real runtime crashes"),
+            ("event elapsed not finished", " 0 0 0 1", at_once),
+            ("stream query busy", " 0 [0] 0 [0] 0 0 0=7", at_once),
+            (
+                "launch more",
+                " 1 1 1 1 1 1 1 1 0",
+                "the real runtime follows a null configuration and crashes",
+            ),
+            (
+                "assert text",
+                "device_errors2.cu:39: void fails(int): block: [0,0,0], thread: [0,0,0] Assertion `threadIdx.x + n == 1000` \
+                 failed.\n 710 [710] [0]",
+                first,
+            ),
+            (
+                "assert many",
+                " 1 lines, first 'device_errors2.cu:39: void fails(int): block: [0,0,0], thread: [0,0,0] Assertion \
+                 `threadIdx.x + n == 1000` failed.'",
+                first,
+            ),
+            (
+                "fork child uses all",
+                " 0=1 3 3 3 [3] 3 3 [3] 3 3 3 0 0 3 3 0",
+                "a child has no connection to ask for properties",
+            ),
+        ],
+    );
 }
 
 #[test]

@@ -6,15 +6,16 @@
 mod bench;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use bench::{Bench, programs};
+use bench::{Bench, Outcome, programs};
 use stitch_simulator::memory::Memory;
 use stitch_simulator::runtime::engine::{Engine, Linked};
 use stitch_simulator::runtime::report::Ending;
-use stitch_simulator::runtime::serve;
+use stitch_simulator::runtime::{Executor, cancelled_by_signals, serve};
 
 /// These programs have no device code.
 struct NoDeviceCode;
@@ -123,11 +124,12 @@ fn nothing_is_left_of_a_program_that_never_ends() {
     let child = outcome.out.trim();
     let state = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
     assert!(state.is_empty() || state.contains(") Z"), "the child is still there: {state}");
-    let left: Vec<_> =
-        fs::read_dir(std::env::temp_dir()).unwrap().flatten().map(|entry| entry.path()).collect();
-    let ours =
-        |path: &&PathBuf| path.join("socket").exists() && path.to_string_lossy().contains("stitchcuda-sim-");
-    assert!(left.iter().filter(ours).all(|path| fs::metadata(path).unwrap().is_dir()), "{left:?}");
+    // The socket lies in no folder; its name is gone with it.
+    let name = format!("@stitchcuda-sim-{}-", std::process::id());
+    assert!(!fs::read_to_string("/proc/net/unix").unwrap().contains(&name));
+    // No memory file is held but by a run that goes on.
+    let mapped = fs::read_to_string("/proc/self/maps").unwrap();
+    assert!(!mapped.contains("memfd:"), "{mapped}");
 }
 
 #[test]
@@ -159,4 +161,140 @@ fn a_program_that_is_not_there_is_named() {
     assert!(error.to_string().starts_with("can't start /no/such/program"), "{error}");
     let error = serve(bench.config(Vec::new()), &AtomicBool::new(false)).unwrap_err();
     assert_eq!(error.to_string(), "no program to run was named");
+}
+
+/// Runs hand-made device code on the real engine.
+fn image(which: &str, limit: Duration) -> Outcome {
+    let bench = Bench::new(|| Box::new(Executor::new(true, None)));
+    let program = bench.build("images", 13).into_os_string();
+    let mut config = bench.config(vec![program, which.into()]);
+    config.time_limit = Some(limit);
+    bench.serve(config, &AtomicBool::new(false))
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// What the launch returned, of an image that can't be used, and what is said of it.
+fn refused(which: &str) -> (String, String) {
+    let outcome = image(which, LONG);
+    assert_eq!(outcome.report.ending, Ending::Exited(0), "{which}: {} {}", outcome.out, outcome.err);
+    let launch = outcome.out.lines().find(|line| line.starts_with("cudaLaunchKernel")).unwrap();
+    (launch.rsplit(' ').next().unwrap().to_owned(), outcome.report.notes.join("\n"))
+}
+
+#[test]
+fn device_code_that_is_none_is_refused_and_named() {
+    for (which, code, said) in [
+        ("garbage", "200", "line 1 of its PTX"),
+        ("binary", "209", "not text"),
+        ("half", "200", "of its PTX"),
+        ("truncated", "209", "1048576 bytes"),
+        ("short", "209", "20 are left"),
+        ("empty", "209", "image"),
+    ] {
+        let (error, notes) = refused(which);
+        assert_eq!(error, code, "{which}: {notes}");
+        assert!(notes.contains(said), "{which}: {notes}");
+    }
+}
+
+#[test]
+fn an_unknown_instruction_is_named_with_its_line() {
+    let outcome = image("unknown", LONG);
+    assert!(outcome.report.lacks());
+    let stopped = &outcome.report.faults[0].stopped;
+    assert!(stopped.message.contains("frobnicate"), "{stopped:?}");
+    assert_eq!(stopped.ptx_line, 7);
+}
+
+#[test]
+fn threads_of_a_warp_may_spin_on_a_lock() {
+    let outcome = image("lock", LONG);
+    assert_eq!(outcome.report.ending, Ending::Exited(0), "{}", outcome.err);
+    assert!(outcome.out.ends_with("\n256\n"), "{}", outcome.out);
+}
+
+#[test]
+fn a_lock_that_is_never_free_ends_at_the_time_limit() {
+    let begun = Instant::now();
+    let outcome = image("stuck", Duration::from_secs(2));
+    assert_eq!(outcome.report.ending, Ending::TimeLimit);
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert_eq!(outcome.report.faults[0].stopped.kernel, "kernel");
+}
+
+#[test]
+fn too_much_memory_is_refused_and_the_program_goes_on() {
+    let outcome = bench().run("greedy", 13);
+    assert_eq!(outcome.report.ending, Ending::Exited(0), "{}", outcome.err);
+    expect_test::expect_file![programs().join("greedy.txt")].assert_eq(&outcome.out);
+    let asked = (200_u64 << 30).to_string();
+    assert!(outcome.report.notes.iter().any(|note| note.contains(&asked)), "{:?}", outcome.report.notes);
+    assert!(outcome.report.memory_peak < 2 << 20, "{}", outcome.report.memory_peak);
+}
+
+/// The part of the next two tests that is a process of its own: it serves a program whose kernel never ends.
+#[test]
+fn serves_until_it_is_ended() {
+    let Some(folder) = std::env::var_os("STITCHCUDA_TEST_SERVES") else { return };
+    let bench = Bench::new(|| Box::new(Executor::new(false, None)));
+    let program = bench.build("images", 13).into_os_string();
+    let mut config = bench.config(vec![program, "stuck".into()]);
+    config.stdout = Stdio::from(fs::File::create(PathBuf::from(&folder).join("out")).unwrap());
+    let report = serve(config, cancelled_by_signals()).unwrap();
+    fs::write(PathBuf::from(folder).join("ending"), format!("{:?}", report.ending)).unwrap();
+}
+
+/// Starts the process above, sends it a signal in the middle of the kernel, and returns its folder once it has ended.
+fn ended_by(signal: i32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "serves_until_it_is_ended"])
+        .env("STITCHCUDA_TEST_SERVES", folder.path())
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let launched =
+        || fs::read_to_string(folder.path().join("out")).is_ok_and(|out| out.contains("HostToDevice"));
+    while !launched() {
+        assert!(begun.elapsed() < LONG, "the program did not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let number = i32::try_from(process.id()).unwrap();
+    // SAFETY: the process is our child and has not been reaped.
+    assert_eq!(unsafe { libc::kill(number, signal) }, 0);
+    process.wait().unwrap();
+    folder
+}
+
+/// Processes whose command line names the program of a folder.
+fn running(folder: &Path) -> Vec<String> {
+    let name = folder.to_string_lossy().into_owned();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains(&name)).collect()
+}
+
+#[test]
+fn nothing_is_left_when_the_simulator_is_asked_to_end_in_the_middle_of_a_kernel() {
+    let folder = ended_by(libc::SIGTERM);
+    assert_eq!(fs::read_to_string(folder.path().join("ending")).unwrap(), "Cancelled");
+    assert_eq!(running(folder.path()), Vec::<String>::new());
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.iter().all(|name| name == "out" || name == "ending"), "{left:?}");
+}
+
+#[test]
+fn the_program_does_not_outlive_a_simulator_that_is_killed() {
+    let folder = ended_by(libc::SIGKILL);
+    let begun = Instant::now();
+    while !running(folder.path()).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", running(folder.path()));
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -5,8 +5,9 @@
 
 use super::{CONSTANT, Device, MAX_BLOCK, MAX_GRID, MAX_THREADS, REGISTERS, SHARED_PER_BLOCK, WARP};
 
-/// The bus that a simulated device claims to be on.
-const PCI_BUS: u32 = 1;
+/// Where a simulated device claims to be: where the H200 was.
+const PCI_BUS: u32 = 0;
+const PCI_DEVICE: u32 = 6;
 
 /// The value of an attribute, or `None` for a number that is none.
 #[must_use]
@@ -47,7 +48,7 @@ pub fn attribute(device: &Device, number: u32) -> Option<u32> {
         31 => 1, // ConcurrentKernels
         32 => u32::from(device.ecc), // EccEnabled
         33 => PCI_BUS, // PciBusId
-        34 => 0, // PciDeviceId
+        34 => PCI_DEVICE, // PciDeviceId
         35 => 0, // TccDriver
         36 => device.memory_clock, // MemoryClockRate
         37 => device.bus_width, // GlobalMemoryBusWidth
@@ -132,7 +133,16 @@ pub fn attribute(device: &Device, number: u32) -> Option<u32> {
         134 => 0, // HostNumaId
         135 => 0, // D3D12CigSupported
         138 => 0, // VulkanCigSupported
-        92..=94 | 122..=124 | 127..=129 | 131 | 132 | 139..=149 => 0, // Reserved, or of hardware that is not simulated.
+        102 => 1, // VirtualMemoryManagementSupported
+        103 => 1, // HandleTypePosixFileDescriptorSupported
+        107 => 1, // GenericCompressionSupported
+        110 => 1, // GPUDirectRDMAWithVmmSupported
+        131 => u32::MAX, // NumaId: -1, none
+        139 if device.name == "h200" => 0x2335_10DE, // GpuPciDeviceId
+        140 if device.name == "h200" => 0x18BF_10DE, // GpuPciSubsystemId
+        // Reserved, or without a name; some are 1 on an H200.
+        44 | 122..=124 | 127..=129 | 141 | 142 | 144 | 145 => 1,
+        92..=94 | 104 | 105 | 132 | 136 | 137 | 139 | 140 | 143 | 146 | 147 => 0,
         _ => return None,
     })
 }

@@ -32,6 +32,9 @@ pub(super) struct Table {
     limit: u64,
     used: u64,
     peak: u64,
+    /// Bytes that kernels may allocate, and have.
+    heap_limit: u64,
+    heap: u64,
 }
 
 impl Table {
@@ -46,11 +49,17 @@ impl Table {
             limit,
             used: 0,
             peak: 0,
+            heap_limit: u64::MAX,
+            heap: 0,
         }
     }
 
     pub(super) fn limit(&self) -> u64 {
         self.limit
+    }
+
+    pub(super) fn limit_heap(&mut self, limit: u64) {
+        self.heap_limit = limit;
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -66,6 +75,10 @@ impl Table {
         let unit = if kind.seen_by_host() { PAGE } else { MIN_ALIGN };
         let align = align.max(unit);
         let charged = size.max(1).checked_next_multiple_of(unit).ok_or(none)?;
+        let heap = kind == Kind::Heap;
+        if heap && charged > self.heap_limit.saturating_sub(self.heap) {
+            return Err(OutOfMemory { asked: size, used: self.heap, limit: self.heap_limit });
+        }
         if charged > self.limit.saturating_sub(self.used) || !align.is_power_of_two() {
             return Err(none);
         }
@@ -79,6 +92,9 @@ impl Table {
         };
         let allocation = Allocation { start, size, kind };
         self.taken.insert(start, Taken { allocation, charged, end: start + length });
+        if heap {
+            self.heap += charged;
+        }
         self.used += charged;
         self.peak = self.peak.max(self.used);
         Ok(start)
@@ -87,6 +103,9 @@ impl Table {
     pub(super) fn free(&mut self, start: u64) -> Result<Allocation, NotAllocated> {
         let taken = self.taken.remove(&start).ok_or(NotAllocated { address: start })?;
         self.used -= taken.charged;
+        if taken.allocation.kind == Kind::Heap {
+            self.heap -= taken.charged;
+        }
         self.waiting.push_back((start, taken.end));
         self.end_waiting(QUARANTINE);
         Ok(taken.allocation)

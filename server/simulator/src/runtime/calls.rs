@@ -92,7 +92,7 @@ pub(super) fn answer(context: &mut Context, call: &Call) -> Result<Answer, Code>
         O::DeviceProperties => properties::properties(context, call),
         O::DeviceAttribute => properties::attribute_call(context, call),
         O::DeviceSynchronize => {
-            context.check_unsafe()?;
+            context.check_any_capture()?;
             Ok(Answer::done())
         }
         O::DeviceReset => {

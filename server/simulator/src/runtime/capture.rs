@@ -42,11 +42,33 @@ impl Context {
         Ok(Some(node))
     }
 
-    /// Work of the legacy stream would wait for every blocking stream: while one of them is captured, it can't.
-    pub(super) fn check_legacy(&mut self) -> Result<(), Code> {
+    /// Captures of blocking streams.
+    fn captures_beside_legacy(&self) -> HashSet<u64> {
         let blocking = |one: &&super::streams::Stream| one.flags & NON_BLOCKING == 0;
         let captured = self.streams.streams.values().filter(blocking).filter_map(|one| one.capture.as_ref());
-        let captures: HashSet<u64> = captured.map(|(id, _)| *id).collect();
+        captured.map(|(id, _)| *id).collect()
+    }
+
+    /// Whether the stream that a capture began in comes after these nodes.
+    pub(super) fn waited_for(&self, graph: u64, origin: u64, nodes: &[u64]) -> bool {
+        let last = self.streams.streams.get(&origin).and_then(|stream| stream.capture.as_ref());
+        let joined = self.graphs.ancestors(graph, last.map_or(&[], |(_, tips)| tips));
+        nodes.iter().all(|node| joined.contains(node))
+    }
+
+    /// What waits for all of the device is forbidden during any capture.
+    pub(super) fn check_any_capture(&mut self) -> Result<(), Code> {
+        let captures: HashSet<u64> = self.streams.captures.keys().copied().collect();
+        if captures.is_empty() {
+            return Ok(());
+        }
+        self.streams.invalidate(&captures);
+        Err(Code::CAPTURE_UNSUPPORTED)
+    }
+
+    /// Work of the legacy stream would wait for every blocking stream: while one of them is captured, it can't.
+    pub(super) fn check_legacy(&mut self) -> Result<(), Code> {
+        let captures = self.captures_beside_legacy();
         if captures.is_empty() {
             return Ok(());
         }
@@ -98,17 +120,17 @@ pub(super) fn begin(context: &mut Context, call: &Call) -> Result<Answer, Code> 
         return Err(Code::CAPTURE_UNSUPPORTED);
     }
     if context.is_capturing(origin)? {
-        return Err(Code::CAPTURE_UNSUPPORTED);
+        return Err(Code::ILLEGAL_STATE);
     }
     let (id, graph) = (context.handle(), context.new_graph());
-    context.streams.captures.insert(id, Capture { graph, origin, mode, invalid: false });
+    context.streams.captures.insert(id, Capture { graph, origin, mode, thread: call.thread, invalid: false });
     context.stream(origin)?.capture = Some((id, Vec::new()));
     Ok(Answer::done())
 }
 
 pub(super) fn end(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let stream = context.resolve(call.argument(0));
-    let Some((id, tips)) = context.stream(stream)?.capture.clone() else { return Err(Code::INVALID_VALUE) };
+    let Some((id, tips)) = context.stream(stream)?.capture.clone() else { return Err(Code::ILLEGAL_STATE) };
     let Some(capture) = context.streams.captures.get(&id).cloned() else {
         return Err(Code::CAPTURE_INVALIDATED);
     };
@@ -116,6 +138,7 @@ pub(super) fn end(context: &mut Context, call: &Call) -> Result<Answer, Code> {
         context.streams.invalidate(&HashSet::from([id]));
         return Err(Code::CAPTURE_UNMATCHED);
     }
+    let other_thread = capture.mode != RELAXED && capture.thread != call.thread;
     let joined = context.graphs.ancestors(capture.graph, &tips);
     let mut unjoined = false;
     for (&handle, other) in &mut context.streams.streams {
@@ -124,22 +147,24 @@ pub(super) fn end(context: &mut Context, call: &Call) -> Result<Answer, Code> {
         }
     }
     context.streams.captures.remove(&id);
-    for event in context.events.values_mut() {
-        event.captured.take_if(|(other, _)| *other == id);
-    }
-    if capture.invalid || unjoined {
+    let failure = match () {
+        () if other_thread => Some(Code::CAPTURE_WRONG_THREAD),
+        () if capture.invalid => Some(Code::CAPTURE_INVALIDATED),
+        () if unjoined => Some(Code::CAPTURE_UNJOINED),
+        () => None,
+    };
+    if failure.is_some() || call.argument(1) == 0 {
         context.graphs.remove(capture.graph);
-        return Err(if capture.invalid { Code::CAPTURE_INVALIDATED } else { Code::CAPTURE_UNJOINED });
     }
-    Ok(Answer::results([capture.graph]))
+    failure.map_or_else(|| Ok(Answer::results([capture.graph])), Err)
 }
 
 pub(super) fn state(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let stream = context.resolve(call.argument(0));
     let Some((id, tips)) = context.stream(stream)?.capture.clone() else {
-        // Asking the legacy stream while a blocking one is captured is forbidden as using it is.
-        if stream == LEGACY {
-            context.check_legacy()?;
+        // The legacy stream can't be asked while a blocking one is captured.
+        if stream == LEGACY && !context.captures_beside_legacy().is_empty() {
+            return Err(Code::CAPTURE_IMPLICIT);
         }
         return Ok(Answer::results([0, 0, 0]));
     };
@@ -152,6 +177,6 @@ pub(super) fn state(context: &mut Context, call: &Call) -> Result<Answer, Code> 
 }
 
 pub(super) fn exchange_mode(context: &mut Context, call: &Call) -> Answer {
-    let before = std::mem::replace(&mut context.streams.mode, call.small(0));
-    Answer::results([u64::from(before)])
+    let before = context.streams.modes.insert(call.thread, call.small(0));
+    Answer::results([u64::from(before.unwrap_or(0))])
 }

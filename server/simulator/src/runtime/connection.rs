@@ -26,7 +26,7 @@ fn calls(mut stream: UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
     let version = hello.small(0);
     shared.report().runtime = Some(version);
     let memory = &shared.memory;
-    Answer::results([memory.base(), LENGTH]).write(0, 0, &[], &mut stream)?;
+    Answer::results([memory.base(), LENGTH]).write(0, &[], &[], &mut stream)?;
     send_file(&stream, memory.file())?;
     let mut context = Context::new(Arc::clone(shared), version);
     while let Some(call) = Call::read(&mut reader)? {
@@ -35,8 +35,8 @@ fn calls(mut stream: UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
             Ok(answer) => (answer, 0),
             Err(Code(error)) => (Answer::done(), error),
         };
-        let sticky = context.sticky.map_or(0, |Code(code)| code);
-        answer.write(error, sticky, &printed, &mut stream)?;
+        let complaints = std::mem::take(&mut context.complaints);
+        answer.write(error, &printed, complaints.as_bytes(), &mut stream)?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::errors::Code;
 use super::events::Event;
 use super::graphs::Graphs;
-use super::limits::Limits;
+use super::limits::{self, Limits};
 use super::modules::Modules;
 use super::ownership::Ownership;
 use super::pools::Pools;
@@ -59,6 +59,8 @@ pub(super) struct Context {
     pub clock: u64,
     /// What kernels printed since the program last synchronised.
     pub printed: Mutex<Vec<u8>>,
+    /// What belongs on standard error: failed assertions.
+    pub complaints: String,
     /// A fault that the program has not been told yet.
     pub pending: Option<Code>,
     /// A fault that every call returns from now on.
@@ -70,8 +72,9 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(shared: Arc<Shared>, version: u32) -> Self {
+        shared.memory.limit_heap(limits::DEFAULT_HEAP);
         Self {
-            limits: Limits::new(),
+            limits: Limits::new(shared.device),
             pools: Pools::new(),
             shared,
             version,
@@ -81,9 +84,10 @@ impl Context {
             per_thread: false,
             events: HashMap::new(),
             graphs: Graphs::default(),
-            flags: 0,
+            flags: limits::MAP_HOST,
             clock: 0,
             printed: Mutex::new(Vec::new()),
+            complaints: String::new(),
             pending: None,
             sticky: None,
             unfinished: HashMap::new(),
@@ -125,12 +129,33 @@ impl Context {
         ) {
             return Ok(());
         }
+        // What the host alone knows.
+        let about = matches!(
+            operation,
+            O::DeviceProperties
+                | O::DeviceAttribute
+                | O::DeviceGetFlags
+                | O::PointerAttributes
+                | O::GraphDestroy
+                | O::GraphExecDestroy
+        );
+        if about || operation == O::DeviceCheck && self.sticky != Some(Code::DEVICES_UNAVAILABLE) {
+            return Ok(());
+        }
         if let Some(code) = self.sticky {
             return Err(code);
         }
-        let launches =
-            matches!(operation, O::Parameters | O::Launch | O::HostFunction | O::FunctionCheck | O::Continue);
-        if !launches && let Some(code) = self.pending.take() {
+        let queued = matches!(
+            operation,
+            O::Parameters
+                | O::Launch
+                | O::HostFunction
+                | O::FunctionCheck
+                | O::Continue
+                | O::EventRecord
+                | O::StreamWait
+        );
+        if !queued && let Some(code) = self.pending.take() {
             self.sticky = Some(code);
             return Err(code);
         }
@@ -139,18 +164,28 @@ impl Context {
 
     /// Forgets everything but what the program registered: `cudaDeviceReset`.
     pub(super) fn reset(&mut self) -> Vec<super::protocol::Action> {
+        let lost = self.sticky.or(self.pending).is_some();
         let actions = self.ownership.free_all(&self.shared.memory);
         let modules = std::mem::take(&mut self.modules).unlinked();
         let (version, handles) = (self.version, self.handles);
         let printed = std::mem::take(&mut *self.printed.lock().unwrap_or_else(PoisonError::into_inner));
         let fresh = Self::new(Arc::clone(&self.shared), version);
         *self = Self { modules, handles, printed: Mutex::new(printed), clock: self.clock, ..fresh };
+        if lost {
+            // A process whose kernel faulted gets no device again.
+            self.sticky = Some(Code::DEVICES_UNAVAILABLE);
+        }
         actions
     }
 
-    /// Whether any of these streams' captures forbid calls that could wait for the device.
-    pub(super) fn check_unsafe(&mut self) -> Result<(), Code> {
-        let strict: HashSet<u64> = self.streams.strict_captures();
+    /// What a launch that is out of bounds returns. CUDA 12 looks itself; CUDA 13 hands it to the driver, whose error it is.
+    pub(super) fn out_of_bounds(&self) -> Code {
+        if self.version >= 13 { Code::INVALID_VALUE } else { Code::INVALID_CONFIGURATION }
+    }
+
+    /// Whether any captures forbid calls that could wait for the device.
+    pub(super) fn check_unsafe(&mut self, call: &Call) -> Result<(), Code> {
+        let strict: HashSet<u64> = self.streams.strict_captures(call.thread);
         if strict.is_empty() {
             return Ok(());
         }
@@ -164,6 +199,7 @@ fn synchronises(call: &Call) -> bool {
     use Operation as O;
     match call.operation {
         O::DeviceSynchronize | O::StreamSynchronize | O::EventSynchronize | O::DeviceReset | O::Free => true,
+        O::StreamQuery | O::EventQuery => true,
         O::Copy => call.argument(11) == 0,
         _ => false,
     }

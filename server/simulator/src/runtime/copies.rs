@@ -68,15 +68,14 @@ const DEVICE_TO_HOST: u32 = 2;
 const DEVICE_TO_DEVICE: u32 = 3;
 const BY_ADDRESS: u32 = 4;
 
+/// A kind is held to where it says that the device has memory; that the host has some is not asked, as on an H200.
 fn agrees(kind: u32, to: Place, from: Place) -> Result<(), Code> {
-    let (to_host, from_host) = (to != Place::Device, from != Place::Device);
     let (to_device, from_device) = (to != Place::Host, from != Place::Host);
     let right = match kind {
-        HOST_TO_HOST => to_host && from_host,
-        HOST_TO_DEVICE => to_device && from_host,
-        DEVICE_TO_HOST => to_host && from_device,
+        HOST_TO_HOST | BY_ADDRESS => true,
+        HOST_TO_DEVICE => to_device,
+        DEVICE_TO_HOST => from_device,
         DEVICE_TO_DEVICE => to_device && from_device,
-        BY_ADDRESS => true,
         _ => return Err(Code::INVALID_MEMCPY_DIRECTION),
     };
     if right { Ok(()) } else { Err(Code::INVALID_VALUE) }
@@ -108,11 +107,7 @@ pub(super) fn copy_work(context: &Context, call: &Call, first: usize) -> Result<
 fn check_copy(context: &Context, work: &CopyWork) -> Result<(Place, Place), Code> {
     let rows = &work.rows;
     if rows.bytes() == 0 {
-        return if work.kind > BY_ADDRESS {
-            Err(Code::INVALID_MEMCPY_DIRECTION)
-        } else {
-            Ok((Place::Host, Place::Host))
-        };
+        return Ok((Place::Host, Place::Host));
     }
     if rows.to == 0 || rows.from == 0 {
         return Err(Code::INVALID_VALUE);
@@ -135,7 +130,11 @@ pub(super) fn perform_copy(context: &mut Context, work: &CopyWork) -> Result<Vec
         return Ok(Vec::new());
     }
     let direction = match (to, from, work.kind) {
-        (Place::Host, Place::Host, _) | (_, _, HOST_TO_HOST) => Direction::HostToHost,
+        (Place::Host, Place::Host, _) => Direction::HostToHost,
+        (Place::Device, Place::Device, _) => Direction::DeviceToDevice,
+        (Place::Both, Place::Host | Place::Both, HOST_TO_HOST) | (Place::Host, Place::Both, HOST_TO_HOST) => {
+            Direction::HostToHost
+        }
         (_, Place::Host, _) | (Place::Device, Place::Both, _) | (_, _, HOST_TO_DEVICE) => {
             Direction::HostToDevice
         }
@@ -202,6 +201,9 @@ fn check_fill(context: &Context, work: &FillWork) -> Result<(), Code> {
 
 pub(super) fn perform_fill(context: &mut Context, work: &FillWork) -> Result<(), Code> {
     check_fill(context, work)?;
+    if work.width == 0 || work.height == 0 || work.depth == 0 {
+        return Ok(());
+    }
     let element = &work.value.to_le_bytes()[..usize::try_from(work.element).unwrap_or(1)];
     let row = element.repeat(usize::try_from(work.width).map_err(|_| Code::INVALID_VALUE)?);
     for slice in 0..work.depth {

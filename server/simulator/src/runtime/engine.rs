@@ -48,6 +48,8 @@ pub struct KernelShape {
     pub shared: u64,
     /// Local memory of a thread in bytes.
     pub local: u64,
+    /// Constant variables of its image in bytes.
+    pub constant: u64,
     /// Registers of a thread: an estimate, never so high that a launch would be refused for it.
     pub registers: u32,
     /// Most threads of a block, where the kernel says so (`__launch_bounds__`).

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::errors::Code;
 use super::protocol::{Answer, Call};
+use super::streams::external;
 use super::work::Work;
 
 /// `cudaEventDisableTiming`.
@@ -16,7 +17,7 @@ pub(super) struct Event {
     flags: u32,
     /// Time of the last record, in nanoseconds.
     time: Option<u64>,
-    /// Recorded in a stream that is being captured: which capture, and after which nodes.
+    /// Last recorded in a stream that was being captured: in which capture, and after which nodes.
     pub captured: Option<(u64, Vec<u64>)>,
 }
 
@@ -43,16 +44,13 @@ pub(super) fn destroy(context: &mut Context, call: &Call) -> Result<Answer, Code
     context.events.remove(&call.argument(0)).map(|_| Answer::done()).ok_or(Code::INVALID_HANDLE)
 }
 
-/// `cudaEventRecordExternal`: a node of its own while captured.
-const EXTERNAL: u32 = 1;
-
 pub(super) fn record(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let (event, stream) = (call.argument(0), call.argument(1));
     if !context.events.contains_key(&event) {
         return Err(Code::INVALID_HANDLE);
     }
     let captured = context.stream(stream)?.capture.clone();
-    if captured.is_some() && call.small(2) & EXTERNAL == 0 {
+    if !external(call.small(2), captured.is_some())? && captured.is_some() {
         context.check_capture(stream)?;
         if let Some(event) = context.events.get_mut(&event) {
             event.captured = captured;
@@ -65,10 +63,13 @@ pub(super) fn record(context: &mut Context, call: &Call) -> Result<Answer, Code>
 pub(super) fn synchronize(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let event = context.events.get(&call.argument(0)).ok_or(Code::INVALID_HANDLE)?;
     if let Some((capture, _)) = &event.captured {
-        let capture = std::collections::HashSet::from([*capture]);
-        context.streams.invalidate(&capture);
+        let Some(live) = context.streams.captures.get_mut(capture).filter(|one| !one.invalid) else {
+            return Err(Code::INVALID_VALUE);
+        };
+        live.invalid = true;
         return Err(Code::CAPTURED_EVENT);
     }
+    context.check_unsafe(call)?;
     Ok(Answer::done())
 }
 
@@ -76,6 +77,7 @@ pub(super) fn elapsed(context: &Context, call: &Call) -> Result<Answer, Code> {
     let find = |index| context.events.get(&call.argument(index)).ok_or(Code::INVALID_HANDLE);
     let (start, end) = (find(0)?, find(1)?);
     match (start.time, end.time) {
+        _ if start.captured.is_some() || end.captured.is_some() => Err(Code::INVALID_VALUE),
         _ if (start.flags | end.flags) & NO_TIMING != 0 => Err(Code::INVALID_HANDLE),
         (Some(start), Some(end)) => Ok(Answer::results([end.wrapping_sub(start)])),
         _ => Err(Code::INVALID_HANDLE),

@@ -4,12 +4,13 @@ use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
 
 use super::engine::{Engine, KernelShape, Launch, Linked, StopKind, Stopped};
-use crate::code::{Kernel, Program};
+use crate::code::{self, Kernel, Program};
 use crate::counters::LaunchCounters;
 use crate::device::{MAX_THREADS, REGISTERS, WARP};
 use crate::machine::{self, Fault, FaultKind, Host, Options};
 use crate::memory::Memory;
 use crate::ptx;
+use crate::ptx::ast::{Space, Variable};
 
 /// Fewest registers that a compiler gives to a thread, about.
 const FEWEST_REGISTERS: u32 = 16;
@@ -40,14 +41,23 @@ impl Engine for Executor {
         // `sm_90a` counts as 90.
         let target = modules.first().map_or("", |module| module.target.as_str()).trim_start_matches("sm_");
         let arch = target.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);
+        let variables = modules.iter().flat_map(|module| &module.variables);
+        let constant = variables.filter(|one| one.space == Space::Const).map(variable_bytes).sum();
         let program = Program::link(modules, memory).map_err(|error| error.to_string())?;
-        Ok(Box::new(Image { program, arch, options: self.options }))
+        Ok(Box::new(Image { program, arch, constant, options: self.options }))
     }
+}
+
+/// Bytes of a variable.
+fn variable_bytes(variable: &Variable) -> u64 {
+    let elements: u64 = variable.dimensions.iter().product();
+    elements * u64::from(variable.vector) * u64::from(code::size(variable.ty))
 }
 
 struct Image {
     program: Program,
     arch: u32,
+    constant: u64,
     options: Options,
 }
 
@@ -103,6 +113,7 @@ impl Image {
             parameters,
             shared: resources.shared_bytes.into(),
             local: resources.local_bytes.into(),
+            constant: self.constant,
             registers: resources.registers.max(FEWEST_REGISTERS).min(most.min(crate::device::MAX_REGISTERS)),
             max_threads: threads,
             arch: self.arch,

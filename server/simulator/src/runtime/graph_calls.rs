@@ -53,7 +53,13 @@ fn work(context: &mut Context, call: &Call, parameters: &[u8]) -> Result<Work, C
             launch::validate(context, &kernel)?;
             Work::Kernel(Box::new(kernel))
         }
-        1 => Work::Copy(Box::new(copies::copy_work(context, call, FIRST)?)),
+        1 => {
+            let copy = copies::copy_work(context, call, FIRST)?;
+            if copy.rows.bytes() == 0 {
+                return Err(Code::INVALID_VALUE);
+            }
+            Work::Copy(Box::new(copy))
+        }
         2 => Work::Fill(Box::new(copies::fill_work(context, call, FIRST)?)),
         3 => Work::Host { function: one, data: two, callback: None },
         4 => Work::Child(context.clone_graph(one)?),
@@ -113,7 +119,10 @@ pub(super) fn child(context: &Context, call: &Call) -> Result<Answer, Code> {
 
 pub(super) fn find_in_clone(context: &Context, call: &Call) -> Result<Answer, Code> {
     let nodes = &context.graphs.graph(call.argument(1))?.nodes;
-    let found = nodes.iter().find(|(_, node)| node.original == call.argument(0));
+    let clone = |(own, node): &(&u64, &super::graphs::Node)| {
+        **own != node.original && node.original == call.argument(0)
+    };
+    let found = nodes.iter().find(clone);
     found.map(|(&node, _)| Answer::results([node])).ok_or(Code::INVALID_VALUE)
 }
 
@@ -160,17 +169,28 @@ pub(super) fn link(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     Ok(Answer::done())
 }
 
-/// Free memory on launch, upload, launch from the device, node priorities.
-const KNOWN_FLAGS: u64 = 15;
+/// Free memory on launch, launch from the device, node priorities. (Upload, 2, needs a stream.)
+const KNOWN_FLAGS: u64 = 13;
+/// `cudaGraphInstantiateFlagAutoFreeOnLaunch`.
+const FREE_ON_LAUNCH: u64 = 1;
 
 pub(super) fn instantiate(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let flags = call.argument(1);
     if flags & !KNOWN_FLAGS != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let steps = context.graphs.flatten(call.argument(0))?;
+    let graph = call.argument(0);
+    let steps = context.graphs.flatten(graph)?;
+    let shape = context.graphs.graph(graph)?.shape().ok_or(Code::INVALID_VALUE)?;
+    let executable = Executable { steps, flags, disabled: HashSet::new(), shape, graph };
+    // Its memory has one address, so one instance at a time.
+    let owns = |(_, work): &(u64, Work)| matches!(work, Work::Allocate(_));
+    let twin = |one: &Executable| one.graph == graph;
+    if executable.steps.iter().any(owns) && context.graphs.executables.values().any(twin) {
+        return Err(Code::NOT_SUPPORTED);
+    }
     let handle = context.handle();
-    context.graphs.executables.insert(handle, Executable { steps, flags, disabled: HashSet::new() });
+    context.graphs.executables.insert(handle, executable);
     Ok(Answer::results([handle]))
 }
 
@@ -184,19 +204,22 @@ pub(super) fn exec_flags(context: &mut Context, call: &Call) -> Result<Answer, C
 
 pub(super) fn launch(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let (executable, stream) = (call.argument(0), call.argument(1));
-    let Executable { steps, disabled, .. } = context.graphs.executable(executable)?.clone();
+    let executable = context.graphs.executable(executable)?.clone();
+    let kept = executable.kept();
+    let Executable { steps, disabled, flags, .. } = executable;
     let work = steps.into_iter().filter(|(node, _)| !disabled.contains(node)).map(|(_, work)| work);
     if context.is_capturing(stream)? {
-        // The graph becomes a child of the one that is captured.
-        let child = context.new_graph();
-        let mut last = Vec::new();
-        for work in work {
-            last = vec![context.add_node(child, work, last)?];
+        // The manual speaks of a child node; an H200 refuses it in every mode.
+        if let Some(capture) = context.check_capture(stream)? {
+            context.streams.invalidate(&HashSet::from([capture]));
         }
-        context.capture_work(stream, &Work::Child(child))?;
-        return Ok(Answer::done());
+        return Err(Code::CAPTURE_UNSUPPORTED);
     }
     let work = work.collect();
+    if flags & FREE_ON_LAUNCH == 0 && kept.iter().any(|start| context.graphs.allocated.contains(start)) {
+        return Err(Code::INVALID_VALUE);
+    }
+    context.graphs.allocated.extend(kept);
     context.perform_all(work)
 }
 
@@ -208,12 +231,13 @@ const TYPE_CHANGED: u64 = 3;
 /// Takes the parameters of a graph of the same shape. Where it differs, the answer says how, and nothing changes.
 pub(super) fn exec_update(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let fresh = context.graphs.flatten(call.argument(1))?;
+    let shape = context.graphs.graph(call.argument(1))?.shape();
     let executable = context.graphs.executable(call.argument(0))?;
     let differs = |result: u64, node: u64| {
         let results = vec![result, node, Code::GRAPH_UPDATE_FAILURE.0.unsigned_abs().into()];
         Ok(Answer::results(results))
     };
-    if fresh.len() != executable.steps.len() {
+    if fresh.len() != executable.steps.len() || shape.is_some_and(|shape| shape != executable.shape) {
         return differs(TOPOLOGY_CHANGED, 0);
     }
     let other =

@@ -27,6 +27,22 @@ pub(super) struct Executable {
     pub steps: Vec<(u64, Work)>,
     pub flags: u64,
     pub disabled: HashSet<u64>,
+    /// For each node of the graph in order: the places of those that it depends on.
+    pub shape: Vec<Vec<usize>>,
+    /// The graph that it was made of.
+    pub graph: u64,
+}
+
+impl Executable {
+    /// Memory that a launch allocates and does not free.
+    pub(super) fn kept(&self) -> Vec<u64> {
+        let freed = |address| self.steps.iter().any(|(_, work)| *work == Work::Free(address));
+        let allocated = self.steps.iter().filter_map(|(_, work)| match work {
+            Work::Allocate(address) => Some(*address),
+            _ => None,
+        });
+        allocated.filter(|&address| !freed(address)).collect()
+    }
 }
 
 /// All graphs.
@@ -36,9 +52,24 @@ pub(super) struct Graphs {
     pub executables: HashMap<u64, Executable>,
     /// Which graph a node is in.
     pub owner: HashMap<u64, u64>,
+    /// Memory that launches allocated and nothing has freed since.
+    pub allocated: HashSet<u64>,
 }
 
 impl Graph {
+    /// For each node in order: the places of those that it depends on. `None` for a cycle.
+    pub(super) fn shape(&self) -> Option<Vec<Vec<usize>>> {
+        let order = self.order()?;
+        let place: HashMap<u64, usize> = order.iter().enumerate().map(|(at, &node)| (node, at)).collect();
+        let before = |node: &u64| -> Vec<usize> {
+            let dependencies = self.nodes.get(node).into_iter().flat_map(|node| &node.dependencies);
+            let mut places: Vec<usize> = dependencies.filter_map(|node| place.get(node).copied()).collect();
+            places.sort_unstable();
+            places
+        };
+        Some(order.iter().map(before).collect())
+    }
+
     /// Nodes in an order that the edges allow, or `None` for a cycle.
     fn order(&self) -> Option<Vec<u64>> {
         let mut waiting: BTreeMap<u64, usize> = BTreeMap::new();

@@ -1,5 +1,6 @@
 //! Launches: what is refused as a device would, and what is handed on.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::context::Context;
@@ -15,6 +16,8 @@ use crate::device::{Device, MAX_BLOCK, MAX_GRID, MAX_THREADS, REGISTERS, SHARED_
 /// Source: CUDA C++ Programming Guide, "Thread Block Clusters": "a maximum of 8 thread blocks in a cluster is supported as a
 /// portable cluster size".
 pub(super) const MAX_CLUSTER: u32 = 8;
+/// The largest that a kernel may ask for on Hopper (`cudaFuncAttributeNonPortableClusterSizeAllowed`), as an H200 says.
+pub(super) const MAX_LARGE_CLUSTER: u32 = 16;
 
 /// The kernel of a host function, linked.
 pub(super) fn kernel(context: &mut Context, host: u64) -> Result<(Function, KernelShape), Code> {
@@ -44,21 +47,30 @@ pub(super) fn launch(context: &mut Context, call: &Call) -> Result<Answer, Code>
         cluster: triple(call, 10),
         parameters: call.blob.clone(),
     };
-    validate(context, &work)?;
+    if let Err(code) = validate(context, &work) {
+        // What the driver refuses, not the runtime, spoils a capture.
+        let driver = [Code::INVALID_VALUE, Code::COOPERATIVE_TOO_LARGE, Code::INVALID_CLUSTER_SIZE];
+        if driver.contains(&code)
+            && let Some((capture, _)) = context.stream(call.argument(8))?.capture
+        {
+            context.streams.invalidate(&HashSet::from([capture]));
+        }
+        return Err(code);
+    }
     context.submit(call.argument(8), Work::Kernel(Box::new(work)))
 }
 
 /// Refuses what a device refuses.
 pub(super) fn validate(context: &mut Context, work: &KernelWork) -> Result<(), Code> {
     let device = context.device();
-    check_shape(work.grid, work.block)?;
+    check_shape(work.grid, work.block).map_err(|()| context.out_of_bounds())?;
     let (function, shape) = kernel(context, work.function)?;
     let threads = work.block.iter().product::<u32>();
     if shape.max_threads.is_some_and(|most| threads > most) {
         return Err(Code::INVALID_VALUE);
     }
     check_shared(device, &function, &shape, work.dynamic_shared)?;
-    check_cluster(device, work)?;
+    check_cluster(device, &function, work)?;
     if work.cooperative {
         let resident = occupancy::active_blocks(device, &shape, threads, work.dynamic_shared);
         let blocks = work.grid.iter().map(|&blocks| u64::from(blocks)).product::<u64>();
@@ -69,7 +81,7 @@ pub(super) fn validate(context: &mut Context, work: &KernelWork) -> Result<(), C
     Ok(())
 }
 
-fn check_shape(grid: [u32; 3], block: [u32; 3]) -> Result<(), Code> {
+fn check_shape(grid: [u32; 3], block: [u32; 3]) -> Result<(), ()> {
     let inside = |sizes: [u32; 3], most: [u32; 3]| {
         sizes.iter().zip(most).all(|(&size, most)| size > 0 && size <= most)
     };
@@ -77,21 +89,24 @@ fn check_shape(grid: [u32; 3], block: [u32; 3]) -> Result<(), Code> {
     if inside(grid, MAX_GRID) && inside(block, MAX_BLOCK) && threads <= u64::from(MAX_THREADS) {
         Ok(())
     } else {
-        Err(Code::INVALID_CONFIGURATION)
+        Err(())
     }
 }
 
+/// The most shared memory, static and dynamic, that a block of a kernel may have, in bytes.
+pub(super) fn allowed_shared(device: &Device, function: &Function, shape: &KernelShape) -> u64 {
+    let asked = function.max_dynamic_shared;
+    let allowed = asked.map_or(u64::from(SHARED_PER_BLOCK), |asked| u64::from(asked) + shape.shared);
+    allowed.min(u64::from(device.limits.shared_optin))
+}
+
 fn check_shared(device: &Device, function: &Function, shape: &KernelShape, dynamic: u64) -> Result<(), Code> {
-    let allowed = function.max_dynamic_shared.map_or(u64::from(SHARED_PER_BLOCK), |asked| {
-        (u64::from(asked) + shape.shared).max(u64::from(SHARED_PER_BLOCK))
-    });
-    let fits = dynamic
-        .checked_add(shape.shared)
-        .is_some_and(|all| all <= allowed.min(u64::from(device.limits.shared_optin)));
+    let fits =
+        dynamic.checked_add(shape.shared).is_some_and(|all| all <= allowed_shared(device, function, shape));
     if fits { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }
 
-fn check_cluster(device: &Device, work: &KernelWork) -> Result<(), Code> {
+fn check_cluster(device: &Device, function: &Function, work: &KernelWork) -> Result<(), Code> {
     if work.cluster == [0; 3] || work.cluster == [1; 3] {
         return Ok(());
     }
@@ -99,11 +114,11 @@ fn check_cluster(device: &Device, work: &KernelWork) -> Result<(), Code> {
         return Err(Code::NOT_SUPPORTED);
     }
     let blocks = work.cluster.iter().map(|&size| u64::from(size)).product::<u64>();
-    if blocks == 0 || blocks > u64::from(MAX_CLUSTER) {
+    if blocks == 0 || blocks > u64::from(function.max_cluster()) {
         return Err(Code::INVALID_CLUSTER_SIZE);
     }
     let divides = work.grid.iter().zip(work.cluster).all(|(blocks, size)| blocks % size == 0);
-    if divides { Ok(()) } else { Err(Code::INVALID_CONFIGURATION) }
+    if divides { Ok(()) } else { Err(Code::INVALID_CLUSTER_SIZE) }
 }
 
 pub(super) fn check(context: &Context, call: &Call) -> Result<Answer, Code> {
@@ -127,7 +142,7 @@ pub(super) fn attributes(context: &mut Context, call: &Call) -> Result<Answer, C
     let carveout = i64::from(function.carveout).cast_unsigned();
     Ok(Answer::results(vec![
         shape.shared,
-        0,
+        shape.constant,
         shape.local,
         u64::from(threads),
         u64::from(shape.registers),
@@ -141,6 +156,7 @@ pub(super) fn attributes(context: &mut Context, call: &Call) -> Result<Answer, C
 /// `cudaFuncAttribute`.
 const MAX_DYNAMIC_SHARED: u32 = 8;
 const CARVEOUT: u32 = 9;
+const LARGE_CLUSTER: u32 = 14;
 
 pub(super) fn set_attribute(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let (_, shape) = kernel(context, call.argument(0))?;
@@ -152,8 +168,9 @@ pub(super) fn set_attribute(context: &mut Context, call: &Call) -> Result<Answer
             function.max_dynamic_shared = Some(value)
         }
         CARVEOUT if (-1..=100).contains(&value.cast_signed()) => function.carveout = value.cast_signed(),
+        LARGE_CLUSTER => function.large_cluster = value != 0,
         // Clusters: the launch says what is needed.
-        10..=16 => {}
+        11..=15 => {}
         _ => return Err(Code::INVALID_VALUE),
     }
     Ok(Answer::done())

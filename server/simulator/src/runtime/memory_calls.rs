@@ -26,6 +26,7 @@ impl Context {
         let &(origin, size) =
             self.ownership.made.get(&start).filter(|(origin, _)| may(*origin)).ok_or(Code::INVALID_VALUE)?;
         if origin == Origin::Graph {
+            self.graphs.allocated.remove(&start);
             return Ok(Vec::new()); // It stays as long as its graph, which may be launched again.
         }
         self.ownership.made.remove(&start);
@@ -37,10 +38,10 @@ impl Context {
 }
 
 pub(super) fn malloc(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    context.check_unsafe()?;
     if call.argument(0) == 0 {
         return Ok(Answer::results([0]));
     }
+    context.check_unsafe(call)?;
     context.allocate(call.argument(0), Kind::Device, Origin::Device).map(|start| Answer::results([start]))
 }
 
@@ -48,7 +49,7 @@ pub(super) fn malloc(context: &mut Context, call: &Call) -> Result<Answer, Code>
 const PITCH: u64 = 512;
 
 pub(super) fn malloc_pitch(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    context.check_unsafe()?;
+    context.check_unsafe(call)?;
     let [width, height, depth] = [0, 1, 2].map(|index| call.argument(index));
     let pitch = width.checked_next_multiple_of(PITCH).ok_or(Code::INVALID_VALUE)?;
     let size = pitch
@@ -61,8 +62,14 @@ pub(super) fn malloc_pitch(context: &mut Context, call: &Call) -> Result<Answer,
     context.allocate(size, Kind::Device, Origin::Device).map(|start| Answer::results([start, pitch]))
 }
 
-fn visible(context: &mut Context, size: u64, kind: Kind, origin: Origin) -> Result<Answer, Code> {
-    context.check_unsafe()?;
+fn visible(
+    context: &mut Context,
+    call: &Call,
+    size: u64,
+    kind: Kind,
+    origin: Origin,
+) -> Result<Answer, Code> {
+    context.check_unsafe(call)?;
     let start = context.allocate(size, kind, origin)?;
     let size = size.next_multiple_of(PAGE);
     Ok(Answer::results([start]).with(vec![Action::Protect { start, size, open: true }]))
@@ -72,14 +79,19 @@ fn visible(context: &mut Context, size: u64, kind: Kind, origin: Origin) -> Resu
 const ATTACH: [u32; 2] = [1, 2];
 
 pub(super) fn malloc_managed(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    if call.argument(0) == 0 || !ATTACH.contains(&call.small(1)) {
+    if !ATTACH.contains(&call.small(1)) {
         return Err(Code::INVALID_VALUE);
     }
-    visible(context, call.argument(0), Kind::Managed, Origin::Managed)
+    // An H200 gives a place to nothing.
+    visible(context, call, call.argument(0).max(1), Kind::Managed, Origin::Managed)
 }
 
 /// Portable, mapped, write-combined.
 const HOST_FLAGS: u32 = 7;
+/// All host memory of a device with unified addresses is mapped.
+const MAPPED: u32 = 2;
+/// Portable, mapped, of a device's registers, read-only.
+const REGISTER_FLAGS: u32 = 15;
 
 pub(super) fn host_alloc(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let flags = call.small(1);
@@ -89,23 +101,23 @@ pub(super) fn host_alloc(context: &mut Context, call: &Call) -> Result<Answer, C
     if call.argument(0) == 0 {
         return Ok(Answer::results([0]));
     }
-    visible(context, call.argument(0), Kind::Pinned, Origin::Host(flags))
+    visible(context, call, call.argument(0), Kind::Pinned, Origin::Host(flags | MAPPED))
 }
 
 pub(super) fn free(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    context.check_unsafe(call)?;
     if call.argument(0) == 0 {
         return Ok(Answer::done());
     }
-    context.check_unsafe()?;
     let actions = context.release(call.argument(0), |origin| !matches!(origin, Origin::Host(_)))?;
     Ok(Answer::done().with(actions))
 }
 
 pub(super) fn free_host(context: &mut Context, call: &Call) -> Result<Answer, Code> {
+    context.check_unsafe(call)?;
     if call.argument(0) == 0 {
         return Ok(Answer::done());
     }
-    context.check_unsafe()?;
     let actions = context.release(call.argument(0), |origin| matches!(origin, Origin::Host(_)))?;
     Ok(Answer::done().with(actions))
 }
@@ -113,12 +125,26 @@ pub(super) fn free_host(context: &mut Context, call: &Call) -> Result<Answer, Co
 pub(super) fn host_register(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let (start, size, flags) = (call.argument(0), call.argument(1), call.small(2));
     let end = start.checked_add(size).filter(|&end| size > 0 && start > 0 && end < 1 << 47);
-    let end = end.ok_or(Code::INVALID_VALUE)?;
+    let end = end.filter(|_| flags & !REGISTER_FLAGS == 0).ok_or(Code::INVALID_VALUE)?;
+    context.check_unsafe(call)?;
     let pages = start / PAGE * PAGE;
     let length = end.next_multiple_of(PAGE) - pages;
-    let overlaps = |one: &Registered| pages < one.pages + one.length && one.pages < pages + length;
-    if context.ownership.registered.values().any(overlaps) || context.memory().find(start).is_some() {
+    let flags = flags | MAPPED;
+    let registered = || context.ownership.registered.values();
+    if registered().any(|one| start < one.start + one.size && one.start < end) {
         return Err(Code::ALREADY_REGISTERED);
+    }
+    // Another part of pages that are registered already.
+    let holds = |one: &&Registered| one.pages <= pages && pages + length <= one.pages + one.length;
+    if let Some(&one) = registered().find(holds) {
+        context.ownership.registered.insert(start, Registered { start, size, flags, ..one });
+        return Ok(Answer::done());
+    }
+    if registered().any(|one| pages < one.pages + one.length && one.pages < pages + length) {
+        return Err(Code::ALREADY_REGISTERED);
+    }
+    if context.memory().find(start).is_some() {
+        return Err(Code::INVALID_VALUE);
     }
     let backing = context.memory().allocate(length, PAGE, Kind::Pinned).map_err(|error| {
         context.shared.report().refused(&error);
@@ -135,7 +161,19 @@ pub(super) fn host_register(context: &mut Context, call: &Call) -> Result<Answer
 }
 
 pub(super) fn host_unregister(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let one = context.ownership.registered.remove(&call.argument(0)).ok_or(Code::NOT_REGISTERED)?;
+    let address = call.argument(0);
+    context.check_unsafe(call)?;
+    if address == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let Some(one) = context.ownership.registered.remove(&address) else {
+        // Within a registration, or memory of the runtime's own.
+        let known = context.memory().find(address).is_some();
+        return Err(if known { Code::INVALID_VALUE } else { Code::NOT_REGISTERED });
+    };
+    if context.ownership.shares_pages(&one) {
+        return Ok(Answer::done());
+    }
     let _ = context.memory().release(one.pages);
     // The backing stays until the context ends: the stub copies from it after this answer.
     context.ownership.made.insert(one.backing, (Origin::Graph, one.length));
@@ -144,7 +182,8 @@ pub(super) fn host_unregister(context: &mut Context, call: &Call) -> Result<Answ
 
 pub(super) fn host_device_pointer(context: &Context, call: &Call) -> Result<Answer, Code> {
     let address = call.argument(0);
-    let pinned = context.memory().find(address).is_some_and(|found| found.kind == Kind::Pinned);
+    let pinned = context.ownership.pinned(address);
+    let pinned = pinned && context.memory().find(address).is_some_and(|found| found.kind == Kind::Pinned);
     if call.argument(1) != 0 || !pinned {
         return Err(Code::INVALID_VALUE);
     }
@@ -159,6 +198,7 @@ pub(super) fn host_flags(context: &Context, call: &Call) -> Result<Answer, Code>
     let start = context.memory().find(address).map(|found| found.start);
     match start.and_then(|start| context.ownership.made.get(&start)) {
         Some((Origin::Host(flags), _)) => Ok(Answer::results([u64::from(*flags)])),
+        Some((Origin::Managed, _)) => Ok(Answer::results([u64::from(MAPPED)])),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -182,18 +222,24 @@ pub(super) fn pointer_attributes(context: &Context, call: &Call) -> Answer {
     let results = match context.memory().find(address).map(|found| found.kind) {
         None => [UNREGISTERED, NO_DEVICE, 0, address],
         Some(Kind::Managed) => [MANAGED, 0, address, address],
-        Some(Kind::Pinned) => [HOST, 0, address, address],
+        Some(Kind::Module) if context.ownership.is_managed_variable(address) => {
+            [MANAGED, 0, address, address]
+        }
+        Some(Kind::Pinned) if context.ownership.pinned(address) => [HOST, 0, address, address],
+        Some(Kind::Pinned) => [UNREGISTERED, NO_DEVICE, 0, address],
         Some(Kind::Device | Kind::Module | Kind::Heap) => [DEVICE, 0, address, 0],
     };
     Answer::results(results)
 }
 
 pub(super) fn check_managed(context: &Context, call: &Call) -> Result<Answer, Code> {
-    let found = context.memory().check(call.argument(0), call.argument(1));
-    match found {
-        Ok(found) if call.argument(1) > 0 && matches!(found.kind, Kind::Managed | Kind::Module) => {
-            Ok(Answer::done())
-        }
-        _ => Err(Code::INVALID_VALUE),
-    }
+    let (address, size, whole) = (call.argument(0), call.argument(1), call.argument(2) != 0);
+    let found = context.memory().find(address).ok_or(Code::INVALID_VALUE)?;
+    let managed = found.kind == Kind::Managed || context.ownership.is_managed_variable(address);
+    let fits = if whole {
+        found.start == address && (size == 0 || size == found.size)
+    } else {
+        size > 0 && found.contains(address, size)
+    };
+    if managed && fits { Ok(Answer::done()) } else { Err(Code::INVALID_VALUE) }
 }

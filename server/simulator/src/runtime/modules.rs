@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::context::{Context, Shared};
 use super::engine::{KernelShape, Linked};
 use super::errors::Code;
+use super::launch::{MAX_CLUSTER, MAX_LARGE_CLUSTER};
 use super::protocol::{Action, Answer, Call};
 use crate::image;
 use crate::memory::PAGE;
@@ -19,6 +20,15 @@ pub(super) struct Function {
     pub max_dynamic_shared: Option<u32>,
     /// The wished share of shared memory in percent.
     pub carveout: i32,
+    /// Clusters larger than every device has are allowed.
+    pub large_cluster: bool,
+}
+
+impl Function {
+    /// Most blocks of a cluster.
+    pub(super) fn max_cluster(&self) -> u32 {
+        if self.large_cluster { MAX_LARGE_CLUSTER } else { MAX_CLUSTER }
+    }
 }
 
 /// A variable of an image, found by the address of its host shadow.
@@ -49,16 +59,17 @@ impl Modules {
         self.images.values_mut().for_each(|image| image.linked = None);
         for function in self.functions.values_mut() {
             function.max_dynamic_shared = None;
+            function.large_cluster = false;
         }
         self
     }
 
     pub(super) fn function(&self, host: u64) -> Result<&Function, Code> {
-        self.functions.get(&host).ok_or(Code::INVALID_DEVICE_FUNCTION)
+        self.functions.get(&host).ok_or_else(|| no_function(host))
     }
 
     pub(super) fn function_mut(&mut self, host: u64) -> Result<&mut Function, Code> {
-        self.functions.get_mut(&host).ok_or(Code::INVALID_DEVICE_FUNCTION)
+        self.functions.get_mut(&host).ok_or_else(|| no_function(host))
     }
 
     /// The image of that handle, linked.
@@ -77,6 +88,11 @@ impl Modules {
         let shape = self.linked(function.image, shared)?.kernel(&function.name);
         Ok((function, shape.ok_or(Code::INVALID_DEVICE_FUNCTION)?))
     }
+}
+
+/// The error for the address of something that is no kernel.
+fn no_function(host: u64) -> Code {
+    if host == 0 { Code::INVALID_DEVICE_FUNCTION } else { Code::INVALID_HANDLE }
 }
 
 fn link(files: &[Vec<u8>], shared: &Shared) -> Result<Box<dyn Linked>, Code> {
@@ -112,8 +128,13 @@ pub(super) fn image(context: &mut Context, call: &Call) -> Answer {
 }
 
 pub(super) fn function(context: &mut Context, call: &Call) -> Answer {
-    let function =
-        Function { image: call.argument(0), name: call.text(), max_dynamic_shared: None, carveout: -1 };
+    let function = Function {
+        image: call.argument(0),
+        name: call.text(),
+        max_dynamic_shared: None,
+        carveout: -1,
+        large_cluster: false,
+    };
     context.modules.functions.insert(call.argument(1), function);
     Answer::done()
 }
@@ -138,6 +159,11 @@ pub(super) fn symbol(context: &mut Context, call: &Call) -> Result<Answer, Code>
 /// The address of a `__managed__` variable, whose pages the program may touch from then on.
 pub(super) fn managed_variable(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let (address, size) = find(context, call.argument(0))?;
+    // The program names it by its own address too.
+    if let Some(variable) = context.modules.variables.get(&call.argument(0)).cloned() {
+        context.modules.variables.insert(address, variable);
+    }
+    context.ownership.managed_variables.push((address, size));
     let start = address / PAGE * PAGE;
     let size = (address + size).next_multiple_of(PAGE) - start;
     Ok(Answer::results([address]).with(vec![Action::Protect { start, size, open: true }]))

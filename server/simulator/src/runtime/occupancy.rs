@@ -6,7 +6,7 @@
 use super::context::Context;
 use super::engine::KernelShape;
 use super::errors::Code;
-use super::launch::{MAX_CLUSTER, kernel};
+use super::launch::{allowed_shared, kernel};
 use super::protocol::{Answer, Call};
 use crate::device::{Device, MAX_THREADS, REGISTER_UNIT, REGISTERS, SCHEDULERS, WARP};
 
@@ -47,19 +47,21 @@ pub(super) fn active_blocks(device: &Device, shape: &KernelShape, threads: u32, 
 }
 
 pub(super) fn blocks(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let (_, shape) = kernel(context, call.argument(0))?;
-    let threads = call.small(1);
-    if threads == 0 || threads > MAX_THREADS {
+    let (function, shape) = kernel(context, call.argument(0))?;
+    let (threads, dynamic) = (call.small(1), call.argument(2));
+    if threads.cast_signed() <= 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let most = shape.max_threads.is_some_and(|most| threads > most);
-    let blocks = if most { 0 } else { active_blocks(context.device(), &shape, threads, call.argument(2)) };
+    let device = context.device();
+    let all = dynamic.saturating_add(shape.shared);
+    let fits = all <= allowed_shared(device, &function, &shape);
+    let blocks = if fits { active_blocks(device, &shape, threads, dynamic) } else { 0 };
     Ok(Answer::results([u64::from(blocks)]))
 }
 
 /// The most dynamic shared memory with which `blocks` blocks stay resident, in bytes.
 pub(super) fn shared(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let (_, shape) = kernel(context, call.argument(0))?;
+    let (function, shape) = kernel(context, call.argument(0))?;
     let (blocks, threads) = (call.small(1), call.small(2));
     let device = context.device();
     if blocks == 0 || active_blocks(device, &shape, threads, 0) < blocks {
@@ -67,15 +69,16 @@ pub(super) fn shared(context: &mut Context, call: &Call) -> Result<Answer, Code>
     }
     let limits = device.limits;
     let each = limits.shared / blocks / limits.shared_unit * limits.shared_unit;
-    let free = u64::from(each.min(limits.shared_optin + limits.shared_reserved) - limits.shared_reserved);
+    // An H200 leaves out what the system takes of each block.
+    let free = u64::from(each).min(allowed_shared(device, &function, &shape));
     Ok(Answer::results([free.saturating_sub(shape.shared)]))
 }
 
 pub(super) fn clusters(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let (_, shape) = kernel(context, call.argument(0))?;
+    let (function, shape) = kernel(context, call.argument(0))?;
     let device = context.device();
-    let cluster = call.argument(3).max(1);
-    if device.capability.0 < 9 || cluster > u64::from(MAX_CLUSTER) {
+    let cluster = call.argument(3);
+    if device.capability.0 < 9 || !(1..=u64::from(function.max_cluster())).contains(&cluster) {
         return Err(Code::INVALID_CLUSTER_SIZE);
     }
     let blocks = active_blocks(device, &shape, call.small(1), call.argument(2)) * device.multiprocessors;
@@ -83,11 +86,11 @@ pub(super) fn clusters(context: &mut Context, call: &Call) -> Result<Answer, Cod
 }
 
 pub(super) fn cluster_size(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    kernel(context, call.argument(0))?;
+    let (function, _) = kernel(context, call.argument(0))?;
     if context.device().capability.0 < 9 {
         return Err(Code::NOT_SUPPORTED);
     }
-    Ok(Answer::results([u64::from(MAX_CLUSTER)]))
+    Ok(Answer::results([u64::from(function.max_cluster())]))
 }
 
 #[cfg(test)]
@@ -95,8 +98,8 @@ mod tests {
     use super::*;
 
     fn shape(registers: u32, shared: u64) -> KernelShape {
-        let (parameters, local, max_threads, arch) = (Vec::new(), 0, None, 90);
-        KernelShape { parameters, parameter_bytes: 0, shared, local, registers, max_threads, arch }
+        let (parameters, local, constant, max_threads, arch) = (Vec::new(), 0, 0, None, 90);
+        KernelShape { parameters, parameter_bytes: 0, shared, local, constant, registers, max_threads, arch }
     }
 
     /// Against what NVIDIA's `cuda_occupancy.h` computes.

@@ -40,12 +40,30 @@ pub(super) struct Registered {
 pub(super) struct Ownership {
     pub made: HashMap<u64, (Origin, u64)>,
     pub registered: HashMap<u64, Registered>,
+    /// Address and size of the managed variables that the program has.
+    pub managed_variables: Vec<(u64, u64)>,
 }
 
 impl Ownership {
     /// The registration that covers an address.
     pub(super) fn registration(&self, address: u64) -> Option<&Registered> {
         self.registered.values().find(|one| (one.start..one.start + one.size).contains(&address))
+    }
+
+    /// Whether another registration lies on the same pages.
+    pub(super) fn shares_pages(&self, one: &Registered) -> bool {
+        self.registered.values().any(|other| other.start != one.start && other.backing == one.backing)
+    }
+
+    /// Whether an address is pinned by a call: allocated so, or within what was registered, not merely on its pages.
+    pub(super) fn pinned(&self, address: u64) -> bool {
+        let on_pages = |one: &Registered| (one.pages..one.pages + one.length).contains(&address);
+        self.registration(address).is_some() || !self.registered.values().any(on_pages)
+    }
+
+    /// Whether an address is that of a managed variable.
+    pub(super) fn is_managed_variable(&self, address: u64) -> bool {
+        self.managed_variables.iter().any(|&(start, size)| (start..start + size).contains(&address))
     }
 
     /// Frees everything. The stub is told what it may no longer touch.

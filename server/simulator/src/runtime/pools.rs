@@ -12,6 +12,9 @@ use crate::memory::Kind;
 /// The handle of the device's own pool.
 const DEFAULT: u64 = 0x800;
 
+/// What a pool takes from the device at once, in bytes: measured on an H200.
+const RESERVE: u64 = 32 << 20;
+
 /// What a pool counts and was told.
 #[derive(Debug, Default, Clone)]
 struct Pool {
@@ -70,6 +73,9 @@ pub(super) fn free(context: &mut Context, call: &Call) -> Result<Answer, Code> {
         return Ok(Answer::done());
     }
     let made = context.ownership.made.get(&start).copied();
+    if matches!(made, Some((Origin::Managed, _))) {
+        return Err(Code::NOT_SUPPORTED);
+    }
     let actions = context.release(start, |origin| !matches!(origin, Origin::Host(_)))?;
     if let Some((Origin::Pool(pool), size)) = made
         && let Some(pool) = context.pools.pools.get_mut(&pool)
@@ -105,10 +111,7 @@ pub(super) fn of_device(context: &Context, call: &Call) -> Result<Answer, Code> 
 }
 
 pub(super) fn set(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    if call.argument(0) != 0 {
-        return Err(Code::INVALID_DEVICE);
-    }
-    if !context.pools.pools.contains_key(&call.argument(1)) {
+    if call.argument(0) != 0 || !context.pools.pools.contains_key(&call.argument(1)) {
         return Err(Code::INVALID_VALUE);
     }
     context.pools.current = call.argument(1);
@@ -119,8 +122,10 @@ pub(super) fn get(context: &Context, call: &Call) -> Result<Answer, Code> {
     let pool = context.pools.pools.get(&call.argument(0)).ok_or(Code::INVALID_VALUE)?;
     let attribute = call.small(1);
     let value = match attribute {
-        USED | RESERVED => pool.used,
-        MOST_USED | MOST_RESERVED => pool.most_used,
+        USED => pool.used,
+        MOST_USED => pool.most_used,
+        RESERVED => pool.used.next_multiple_of(RESERVE),
+        MOST_RESERVED => pool.most_used.next_multiple_of(RESERVE),
         RELEASE_THRESHOLD => pool.attributes.get(&attribute).copied().unwrap_or(0),
         _ if REUSE.contains(&attribute) => pool.attributes.get(&attribute).copied().unwrap_or(1),
         _ => return Err(Code::INVALID_VALUE),

@@ -64,6 +64,8 @@ pub struct Call {
     pub per_thread: bool,
     /// What is asked for.
     pub operation: Operation,
+    /// Which thread of the program calls.
+    pub thread: u64,
     /// Its numbers.
     pub arguments: Vec<u64>,
     /// Bytes that belong to it: names, images, parameters.
@@ -95,14 +97,17 @@ impl Call {
     /// # Errors
     /// Where the connection breaks within a call, or the bytes are no call.
     pub fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
-        let mut head = [0; 16];
+        let mut head = [0; 24];
         match from.read_exact(&mut head) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
             other => other?,
         }
-        let [a, b, c, d, e, f, g, h, size @ ..] = head;
+        let [a, b, c, d, e, f, g, h, ref rest @ ..] = head;
         let (number, count) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
-        let size = u64::from_le_bytes(size);
+        let (size, thread) = match words(rest)[..] {
+            [size, thread] => (size, thread),
+            _ => (0, 0),
+        };
         let known = OPERATIONS.get(((number & !PER_THREAD) as usize).wrapping_sub(1));
         let Some(&(operation, _)) = known.filter(|_| count <= 64 && size <= MAX_BLOB) else {
             return Err(io::Error::new(
@@ -117,7 +122,8 @@ impl Call {
         if blob.len() as u64 != size {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(Some(Self { per_thread: number & PER_THREAD != 0, operation, arguments: words(&numbers), blob }))
+        let (per_thread, arguments) = (number & PER_THREAD != 0, words(&numbers));
+        Ok(Some(Self { per_thread, operation, thread, arguments, blob }))
     }
 }
 
@@ -240,17 +246,24 @@ impl Answer {
         self
     }
 
-    /// Writes it, with the error of the call, the one that stays (0 for none), and what kernels printed.
+    /// Writes it, with the error of the call (0 for none), what kernels printed, and what goes to standard
+    /// error.
     ///
     /// # Errors
     /// Where the connection is broken.
     #[allow(clippy::cast_possible_truncation)]
-    pub fn write(&self, error: i32, sticky: i32, printed: &[u8], to: &mut impl Write) -> io::Result<()> {
+    pub fn write(
+        &self,
+        error: i32,
+        printed: &[u8],
+        complaints: &[u8],
+        to: &mut impl Write,
+    ) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(64 + self.blob.len());
         bytes.extend(error.to_le_bytes());
-        bytes.extend(sticky.to_le_bytes());
         bytes.extend((self.results.len() as u32).to_le_bytes());
         bytes.extend((self.actions.len() as u32).to_le_bytes());
+        bytes.extend((complaints.len() as u32).to_le_bytes());
         bytes.extend((self.blob.len() as u64).to_le_bytes());
         bytes.extend(self.more.to_le_bytes());
         bytes.extend((printed.len() as u64).to_le_bytes());
@@ -258,6 +271,7 @@ impl Answer {
         bytes.extend(self.results.iter().copied().chain(words).flat_map(u64::to_le_bytes));
         bytes.extend(&self.blob);
         bytes.extend(printed);
+        bytes.extend(complaints);
         to.write_all(&bytes)
     }
 }
@@ -277,8 +291,8 @@ pub fn header() -> String {
         let _ = writeln!(text, "#define {name} {number}");
     }
     text.push_str(
-        "struct call_head { uint32_t operation, arguments; uint64_t blob; };\n\
-         struct reply_head { int32_t error, sticky; uint32_t results, actions; uint64_t blob, more, printed; };\n\
+        "struct call_head { uint32_t operation, arguments; uint64_t blob, thread; };\n\
+         struct reply_head { int32_t error; uint32_t results, actions, complaints; uint64_t blob, more, printed; };\n\
          struct action { uint64_t kind, to, from, width, height, depth, to_pitch, from_pitch, to_slice, from_slice; };\n",
     );
     text

@@ -1,8 +1,11 @@
 //! Runs a program on the simulator: starts it, serves it, and leaves nothing behind.
 
 use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -64,7 +67,7 @@ pub enum ServeError {
     #[error("can't make the file for what is copied to the host: {0}")]
     Record(#[source] io::Error),
     /// The socket.
-    #[error("can't listen for the program in a temporary folder: {0}")]
+    #[error("can't listen for the program on a socket: {0}")]
     Listen(#[source] io::Error),
     /// The program.
     #[error("can't start {}: {source}", program.to_string_lossy())]
@@ -85,9 +88,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// Where it can't be started. What goes wrong later is in the report.
 pub fn serve(config: Config, cancel: &AtomicBool) -> Result<Report, ServeError> {
     let library = stub::build(&config.cache, &config.compiler)?;
-    let scratch = tempfile::Builder::new().prefix("stitchcuda-sim-").tempdir().map_err(ServeError::Listen)?;
-    let socket = scratch.path().join("socket");
-    let listener = UnixListener::bind(&socket).map_err(ServeError::Listen)?;
+    let (listener, socket) = listen().map_err(ServeError::Listen)?;
     listener.set_nonblocking(true).map_err(ServeError::Listen)?;
     let (limit, note) = memory_limit(config.device);
     let memory = Memory::new(limit).map_err(ServeError::Memory)?;
@@ -134,6 +135,33 @@ pub fn serve(config: Config, cancel: &AtomicBool) -> Result<Report, ServeError> 
     Ok(report)
 }
 
+/// A socket whose name lies in no folder, so that nothing is left of it however this process ends; and that name.
+fn listen() -> io::Result<(UnixListener, String)> {
+    // Keys of hash maps are random: nobody else guesses the name, or takes it before.
+    let random = RandomState::new().build_hasher().finish();
+    let name = format!("stitchcuda-sim-{}-{random:016x}", std::process::id());
+    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+    Ok((listener, format!("@{name}")))
+}
+
+/// Whether the other end is a process of this user.
+fn is_ours(stream: &UnixStream) -> bool {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let Ok(mut size) = libc::socklen_t::try_from(size_of_val(&peer)) else { return false };
+    // SAFETY: the structure is as long as said, and the option fills in no more.
+    let failed = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut size,
+        )
+    };
+    // SAFETY: a plain question.
+    failed == 0 && peer.uid == unsafe { libc::geteuid() }
+}
+
 /// The device's memory, or half of what this machine has to spare.
 fn memory_limit(device: &Device) -> (u64, Option<String>) {
     let Some(half) = available_memory().map(|bytes| bytes / 2).filter(|&half| half < device.memory) else {
@@ -155,11 +183,7 @@ fn available_memory() -> Option<u64> {
     Some(kib * 1024)
 }
 
-fn prepare(
-    words: &[OsString],
-    library: &std::path::Path,
-    socket: &std::path::Path,
-) -> Result<Command, ServeError> {
+fn prepare(words: &[OsString], library: &std::path::Path, socket: &str) -> Result<Command, ServeError> {
     let (program, arguments) = words.split_first().ok_or(ServeError::NoProgram)?;
     let mut paths = OsString::from(library);
     if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
@@ -221,7 +245,6 @@ impl Run {
 
     /// Waits a little for a process that comes or goes.
     fn glance(&mut self) {
-        use std::os::fd::AsRawFd;
         let gone = self.connection.as_ref().map_or(-1, |connection| connection.stream.as_raw_fd());
         let mut waiting = [
             libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 },
@@ -241,6 +264,9 @@ impl Run {
     /// A process asks for the device. One has it at a time.
     fn accept(&mut self) {
         let Ok((stream, _)) = self.listener.accept() else { return };
+        if !is_ours(&stream) {
+            return;
+        }
         if self.connection.as_ref().is_some_and(|connection| connection.thread.is_finished()) {
             self.hang_up();
         }

@@ -36,11 +36,14 @@ pub(super) struct Capture {
     pub origin: u64,
     /// `cudaStreamCaptureMode`: global, thread-local, relaxed.
     pub mode: u32,
+    /// The thread that began it.
+    pub thread: u64,
     /// A forbidden call came in between.
     pub invalid: bool,
 }
 
-/// `cudaStreamCaptureModeRelaxed`.
+/// `cudaStreamCaptureMode`.
+const GLOBAL: u32 = 0;
 pub(super) const RELAXED: u32 = 2;
 
 /// All streams and captures.
@@ -48,24 +51,26 @@ pub(super) const RELAXED: u32 = 2;
 pub(super) struct Streams {
     pub streams: HashMap<u64, Stream>,
     pub captures: HashMap<u64, Capture>,
-    /// What `cudaThreadExchangeStreamCaptureMode` set.
-    pub mode: u32,
+    /// What `cudaThreadExchangeStreamCaptureMode` set, by thread; global where it was not called.
+    pub modes: HashMap<u64, u32>,
 }
 
 impl Default for Streams {
     fn default() -> Self {
         let streams = HashMap::from([(LEGACY, Stream::default()), (PER_THREAD, Stream::default())]);
-        Self { streams, captures: HashMap::new(), mode: 0 }
+        Self { streams, captures: HashMap::new(), modes: HashMap::new() }
     }
 }
 
 impl Streams {
-    /// Captures that forbid calls which may wait.
-    pub(super) fn strict_captures(&self) -> HashSet<u64> {
-        if self.mode == RELAXED {
-            return HashSet::new();
-        }
-        self.captures.iter().filter(|(_, one)| one.mode != RELAXED).map(|(&id, _)| id).collect()
+    /// Captures that forbid a thread calls which may wait: its own, and global ones of others unless it looks at its own only.
+    pub(super) fn strict_captures(&self, thread: u64) -> HashSet<u64> {
+        let mode = self.modes.get(&thread).copied().unwrap_or(GLOBAL);
+        let strict = |one: &Capture| {
+            one.mode != RELAXED && (one.thread == thread || one.mode == GLOBAL && mode == GLOBAL)
+        };
+        let captures = self.captures.iter().filter(|(_, one)| mode != RELAXED && strict(one));
+        captures.map(|(&id, _)| id).collect()
     }
 
     pub(super) fn invalidate(&mut self, captures: &HashSet<u64>) {
@@ -109,8 +114,17 @@ pub(super) fn destroy(context: &mut Context, call: &Call) -> Result<Answer, Code
         return Err(Code::INVALID_HANDLE);
     }
     let stream = context.streams.streams.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
-    if let Some((capture, _)) = stream.capture {
-        context.streams.invalidate(&HashSet::from([capture]));
+    if let Some((capture, tips)) = stream.capture {
+        // A capture ends with the stream that it began in.
+        match context.streams.captures.get(&capture).map(|one| (one.origin, one.graph)) {
+            Some((origin, graph)) if origin == handle => {
+                context.streams.captures.remove(&capture);
+                context.graphs.remove(graph);
+            }
+            // Work of a joined stream that nobody waited for would be lost.
+            Some((origin, graph)) if context.waited_for(graph, origin, &tips) => {}
+            _ => context.streams.invalidate(&HashSet::from([capture])),
+        }
     }
     Ok(Answer::done())
 }
@@ -125,6 +139,7 @@ pub(super) fn synchronize(context: &mut Context, call: &Call) -> Result<Answer, 
     if context.resolve(call.argument(0)) == LEGACY {
         context.check_legacy()?;
     }
+    context.check_unsafe(call)?;
     Ok(Answer::done())
 }
 
@@ -144,14 +159,29 @@ pub(super) fn wait(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let (stream, event) = (call.argument(0), call.argument(1));
     context.stream(stream)?;
     let captured = context.events.get(&event).ok_or(Code::INVALID_HANDLE)?.captured.clone();
+    let capturing = context.is_capturing(stream)?;
+    external(call.small(2), capturing)?;
     match captured {
+        Some((capture, _)) if !context.streams.captures.contains_key(&capture) => {
+            return Err(Code::INVALID_VALUE);
+        }
         Some((capture, nodes)) => context.join_capture(stream, capture, &nodes)?,
-        None if context.is_capturing(stream)? && call.small(2) == 0 => return Err(context.isolation(stream)),
+        None if capturing && call.small(2) == 0 => return Err(context.isolation(stream)),
         None => {
             context.capture_work(stream, &Work::Wait(event))?;
         }
     }
     Ok(Answer::done())
+}
+
+/// `cudaEventRecordExternal`, `cudaEventWaitExternal`: nodes of their own, and only while captured.
+pub(super) fn external(flags: u32, capturing: bool) -> Result<bool, Code> {
+    match flags {
+        0 => Ok(false),
+        1 if capturing => Ok(true),
+        1 => Err(Code::ILLEGAL_STATE),
+        _ => Err(Code::INVALID_VALUE),
+    }
 }
 
 pub(super) fn host_function(context: &mut Context, call: &Call) -> Result<Answer, Code> {
@@ -160,6 +190,12 @@ pub(super) fn host_function(context: &mut Context, call: &Call) -> Result<Answer
         return Err(Code::INVALID_VALUE);
     }
     let callback = (callback != 0).then_some(stream);
+    if callback.is_some()
+        && let Some((capture, _)) = context.stream(stream)?.capture
+    {
+        context.streams.invalidate(&HashSet::from([capture]));
+        return Err(Code::CAPTURE_UNSUPPORTED);
+    }
     context.submit(stream, Work::Host { function, data, callback })
 }
 

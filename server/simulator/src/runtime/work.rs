@@ -75,7 +75,12 @@ impl Context {
             Work::Copy(copy) => copies::perform_copy(self, copy),
             Work::Fill(fill) => copies::perform_fill(self, fill).map(|()| Vec::new()),
             Work::Host { function, data, callback } => {
-                let callback = callback.map(|stream| (stream, 0));
+                // After a fault, callbacks are told of it, and other functions are not called.
+                let error = self.sticky.or(self.pending);
+                if error.is_some() && callback.is_none() {
+                    return Ok(Vec::new());
+                }
+                let callback = callback.map(|stream| (stream, error.map_or(0, |Code(code)| code)));
                 Ok(vec![Action::Call { function: *function, data: *data, callback }])
             }
             Work::Record(event) => {
@@ -135,6 +140,9 @@ impl Context {
             }
             Err(stopped) => {
                 self.pending = Some(code_of(stopped.kind));
+                if let Some(text) = stopped.complaint() {
+                    self.complaints.push_str(&text);
+                }
                 shared.report().stopped(&launch, *stopped);
             }
         }
@@ -144,19 +152,30 @@ impl Context {
 /// The error that a device gives for it.
 fn code_of(kind: StopKind) -> Code {
     match kind {
-        StopKind::IllegalAddress => Code::ILLEGAL_ADDRESS,
+        // A deep recursion runs out of its stack; nonsense that is called is no address of code.
+        StopKind::IllegalAddress | StopKind::StackOverflow | StopKind::InvalidPc => Code::ILLEGAL_ADDRESS,
         StopKind::Misaligned => Code::MISALIGNED,
         StopKind::Assert => Code::ASSERT,
-        StopKind::InvalidPc => Code::INVALID_PC,
         // A device would hang: this is what a display's watchdog makes of it.
         StopKind::BarrierDeadlock => Code::LAUNCH_TIMEOUT,
         StopKind::Unsupported => Code::NOT_SUPPORTED,
         StopKind::InvalidLaunch => Code::INVALID_CONFIGURATION,
-        StopKind::Trap | StopKind::StackOverflow | StopKind::Cancelled => Code::LAUNCH_FAILURE,
+        StopKind::Trap | StopKind::Cancelled => Code::LAUNCH_FAILURE,
     }
 }
 
 impl Stopped {
+    /// What the runtime writes to standard error: of failed assertions.
+    #[must_use]
+    pub fn complaint(&self) -> Option<String> {
+        let (place, rest) = self.message.split_once(": assertion `")?;
+        let condition = rest.strip_suffix("` failed").filter(|_| self.kind == StopKind::Assert)?;
+        let ([a, b, c], [x, y, z]) = (self.block, self.thread);
+        Some(format!(
+            "{place}: block: [{a},{b},{c}], thread: [{x},{y},{z}] Assertion `{condition}` failed.\n"
+        ))
+    }
+
     /// The name of the error that the program sees.
     #[must_use]
     pub fn error_name(&self) -> &'static str {

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -21,7 +22,6 @@ uint64_t region_base, region_length;
 static _Thread_local status last_error;
 static _Thread_local int inside_callback;
 static _Thread_local int per_thread; /* this call means the thread's own stream by 0 */
-static volatile status sticky; /* an error that stays until the end */
 
 status failed(status error)
 {
@@ -32,7 +32,7 @@ status failed(status error)
 
 status peek_last_error(void)
 {
-    return sticky ? sticky : last_error;
+    return last_error;
 }
 
 status take_last_error(void)
@@ -40,6 +40,15 @@ status take_last_error(void)
     status error = peek_last_error();
     last_error = cudaSuccess;
     return error;
+}
+
+/* The number of this thread. */
+static uint64_t caller(void)
+{
+    static _Thread_local uint64_t number;
+    if (!number)
+        number = (uint64_t)syscall(SYS_gettid); /* glibc has a function for it since 2.30 only */
+    return number;
 }
 
 static int send_all(const void *bytes, size_t size)
@@ -135,7 +144,7 @@ static int map_region(void)
 
 static status greet(void)
 {
-    struct call_head call = {.operation = OP_HELLO, .arguments = 2};
+    struct call_head call = {.operation = OP_HELLO, .arguments = 2, .thread = caller()};
     struct reply_head reply;
     uint64_t arguments[2] = {CUDART, (uint64_t)getpid()}, values[2];
     if (send_all(&call, sizeof call) || send_all(arguments, sizeof arguments) || receive_all(&reply, sizeof reply))
@@ -164,9 +173,14 @@ static status open_connection(void)
                         "`stitchcuda profile PROGRAM --device sim:h200`\n");
         return refusal = cudaErrorNoDevice;
     }
-    strcpy(address.sun_path, path);
+    /* A name that starts with @ lies in no folder. */
+    size_t length = strlen(path);
+    memcpy(address.sun_path, path, length);
+    if (*path == '@')
+        *address.sun_path = 0;
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connection < 0 || connect(connection, (struct sockaddr *)&address, sizeof address))
+    if (connection < 0 || connect(connection, (struct sockaddr *)&address, size))
         return lost("the simulator can't be reached: it has ended");
     return greet();
 }
@@ -183,12 +197,20 @@ static status connect_once(void)
 
 status connected(void)
 {
+    if (inside_callback)
+        return cudaErrorNotPermitted;
     pthread_mutex_lock(&lock);
     status error = connect_once();
     if (!error)
         send_registrations();
     pthread_mutex_unlock(&lock);
     return error;
+}
+
+/* Whether this is a child of a process that used the device. */
+static int is_forked(void)
+{
+    return forked;
 }
 
 static char *visible(uint64_t address)
@@ -264,14 +286,14 @@ static void act(const struct action *action)
 }
 
 /* What kernels printed goes through the program's own stdout, so that it stays in order with what the host prints. */
-static int print(uint64_t size)
+static int print(uint64_t size, FILE *file)
 {
     char part[4096];
     while (size) {
         size_t now = size < sizeof part ? size : sizeof part;
         if (receive_all(part, now))
             return -1;
-        fwrite(part, 1, now, stdout);
+        fwrite(part, 1, now, file);
         size -= now;
     }
     return 0;
@@ -295,7 +317,7 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
         free(bytes);
         return lost("the simulator ended while the program was running");
     }
-    if (head.printed && print(head.printed)) {
+    if (print(head.printed, stdout) || print(head.complaints, stderr)) {
         free(actions);
         free(bytes);
         return lost("the simulator ended while the program was running");
@@ -309,7 +331,6 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
     } else {
         free(bytes);
     }
-    sticky = head.sticky;
     *more = head.more;
     return head.error;
 }
@@ -318,7 +339,8 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
 status exchange(struct reply *reply, unsigned operation, const uint64_t *arguments, unsigned count, const void *blob,
                 size_t size, int keep)
 {
-    struct call_head call = {.operation = operation, .arguments = count, .blob = size};
+    const uint64_t thread = caller();
+    struct call_head call = {.operation = operation, .arguments = count, .blob = size, .thread = thread};
     if (per_thread)
         call.operation |= PER_THREAD_FLAG;
     uint64_t more = 0;
@@ -327,7 +349,7 @@ status exchange(struct reply *reply, unsigned operation, const uint64_t *argumen
         return lost("the simulator ended while the program was running");
     status error = receive(reply, keep, &more);
     while (more && connection >= 0) {
-        struct call_head next = {.operation = OP_CONTINUE, .arguments = 1};
+        struct call_head next = {.operation = OP_CONTINUE, .arguments = 1, .thread = thread};
         if (send_all(&next, sizeof next) || send_all(&more, sizeof more))
             return lost("the simulator ended while the program was running");
         error = receive(reply, keep, &more);

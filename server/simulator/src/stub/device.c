@@ -43,7 +43,8 @@ API status cudaGetDeviceCount(int *count)
 {
     if (!count)
         return failed(cudaErrorInvalidValue);
-    status error = connected();
+    /* The one question that is answered in functions of streams too, and in children. */
+    status error = inside_callback || is_forked() ? cudaSuccess : connected();
     *count = error ? 0 : 1;
     return failed(error);
 }
@@ -72,13 +73,18 @@ API status cudaGetDevice(int *device)
 
 API status cudaInitDevice(int device, unsigned device_flags, unsigned flags)
 {
-    (void)device_flags;
-    return flags > 1 ? failed(cudaErrorInvalidValue) : check_device(device);
+    (void)device_flags, (void)flags;
+    return check_device(device);
 }
 
 API status cudaSetValidDevices(int *devices, int count)
 {
-    return count < 0 || (count && !devices) ? failed(cudaErrorInvalidValue) : check_device(count ? devices[0] : 0);
+    if (count < 0 || (count && !devices))
+        return failed(cudaErrorInvalidValue);
+    for (int index = 0; index < count; index++)
+        if (devices[index])
+            return failed(cudaErrorInvalidValue);
+    return failed(connected());
 }
 
 API status cudaChooseDevice(int *device, const void *properties)
@@ -185,30 +191,38 @@ API status cudaDeviceSetSharedMemConfig(int configuration)
 
 API status cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
+    struct reply reply;
     if (least)
         *least = 0;
     if (greatest)
         *greatest = -5;
-    return failed(connected());
+    return ASK(&reply, OP_LIMIT_GET, 0);
 }
+
+/* Where the device says that it is: attributes 50, 33 and 34. */
+#define PCI_PLACE "0000:00:06.0"
 
 API status cudaDeviceGetPCIBusId(char *text, int length, int device)
 {
     status error = check_device(device);
     if (error)
         return error;
-    if (!text || length < 13)
+    if (!text || length < 1)
         return failed(cudaErrorInvalidValue);
-    snprintf(text, (size_t)length, "0000:01:00.0");
-    return cudaSuccess;
+    int whole = snprintf(text, (size_t)length, PCI_PLACE);
+    return whole < length ? cudaSuccess : failed(cudaErrorInvalidValue);
 }
 
 API status cudaDeviceGetByPCIBusId(int *device, const char *text)
 {
     if (!device || !text)
         return failed(cudaErrorInvalidValue);
+    unsigned domain = 0, bus, slot, function;
+    if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4 &&
+        sscanf(text, "%x:%x.%x", &bus, &slot, &function) != 3)
+        return failed(cudaErrorInvalidValue);
     *device = 0;
-    return strcasecmp(text, "0000:01:00.0") && strcasecmp(text, "01:00.0") ? failed(cudaErrorInvalidDevice) : cudaSuccess;
+    return domain || bus || slot != 6 || function ? failed(cudaErrorInvalidDevice) : failed(connected());
 }
 
 API status cudaDeviceCanAccessPeer(int *can, int device, int peer)
@@ -221,8 +235,9 @@ API status cudaDeviceCanAccessPeer(int *can, int device, int peer)
 
 API status cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
-    (void)peer;
-    return failed(flags ? cudaErrorInvalidValue : cudaErrorInvalidDevice);
+    if (flags)
+        return failed(cudaErrorInvalidValue);
+    return failed(peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported);
 }
 
 API status cudaDeviceDisablePeerAccess(int peer)

@@ -156,6 +156,8 @@ API status cudaGraphCreate(handle *graph, unsigned flags)
 
 API status cudaGraphClone(handle *clone, handle graph)
 {
+    if (!graph)
+        return failed(cudaErrorInvalidValue);
     TELL_RESULT(clone, handle, OP_GRAPH_CREATE, U(graph));
 }
 

@@ -221,7 +221,8 @@ API status cudaKernelSetAttributeForDevice(handle kernel, int attribute, int val
 
 API status cudaFuncSetCacheConfig(const void *function, int preference)
 {
-    (void)preference;
+    if (preference < 0 || preference > 3)
+        return failed(cudaErrorInvalidValue);
     TELL(OP_FUNCTION_CHECK, U(function));
 }
 

@@ -32,6 +32,14 @@ API status cudaFreeHost(void *pointer)
 
 API status cudaHostRegister(void *pointer, size_t size, unsigned flags)
 {
+    /* Pages that are not there can't be shared. */
+    const uintptr_t page = 4096, begin = (uintptr_t)pointer / page * page;
+    unsigned char resident[64];
+    for (uintptr_t at = begin; size && at < (uintptr_t)pointer + size; at += sizeof resident * page) {
+        uintptr_t rest = (uintptr_t)pointer + size - at;
+        if (mincore((void *)at, rest < sizeof resident * page ? rest : sizeof resident * page, resident))
+            return failed(cudaErrorInvalidValue);
+    }
     TELL(OP_HOST_REGISTER, U(pointer), size, flags);
 }
 
@@ -82,13 +90,11 @@ API status cudaMalloc3D(struct pitched *pitched, struct extent extent)
 API status cudaMemGetInfo(size_t *unused, size_t *total)
 {
     struct reply reply;
-    if (!unused || !total)
-        return failed(cudaErrorInvalidValue);
     status error = ASK(&reply, OP_MEMORY_INFO);
-    if (!error) {
+    if (!error && unused)
         *unused = reply.value[0];
+    if (!error && total)
         *total = reply.value[1];
-    }
     return error;
 }
 
@@ -141,10 +147,10 @@ API status cudaMemcpyAsync(void *to, const void *from, size_t count, int kind, h
 
 static status copy_peer(void *to, int to_device, const void *from, int from_device, size_t count, handle stream, int async)
 {
-    enum { DEFAULT = 4 };
+    enum { DEVICE_TO_DEVICE = 3 };
     if (to_device || from_device)
         return failed(cudaErrorInvalidDevice);
-    return copy_plain(U(to), U(from), count, DEFAULT, stream, async);
+    return copy_plain(U(to), U(from), count, DEVICE_TO_DEVICE, stream, async);
 }
 
 API status cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t count)
@@ -161,8 +167,8 @@ static status copy2d(void *to, size_t to_pitch, const void *from, size_t from_pi
                      handle stream, int asynchronous)
 {
     const struct copy rows = {U(to), U(from), width, height, 1, to_pitch, from_pitch, 0, 0};
-    if (width > to_pitch || width > from_pitch)
-        return failed(cudaErrorInvalidPitchValue);
+    if (width && height && (width > to_pitch || width > from_pitch))
+        return failed(height > 1 ? cudaErrorInvalidPitchValue : cudaErrorInvalidValue);
     return copy(&rows, kind, stream, asynchronous);
 }
 
@@ -184,7 +190,12 @@ status copy3d_from(const struct copy3d *p, struct copy *rows)
         return p ? cudaErrorNotSupported : cudaErrorInvalidValue;
     const struct pitched *from = &p->from, *to = &p->to;
     const struct position *at = &p->from_position, *onto = &p->to_position;
-    if (p->extent.width > to->pitch || p->extent.width > from->pitch)
+    const struct extent *size = &p->extent;
+    if (size->width && (!from->pointer || !to->pointer))
+        return cudaErrorInvalidValue;
+    if (size->width > to->pitch || size->width > from->pitch)
+        return cudaErrorInvalidPitchValue;
+    if (size->depth > 1 && (size->height > to->height || size->height > from->height))
         return cudaErrorInvalidPitchValue;
     rows->width = p->extent.width;
     rows->height = p->extent.height;
@@ -217,7 +228,8 @@ API status cudaMemcpy3DAsync(const struct copy3d *parameters, handle stream)
 
 static status fill(uint64_t pointer, size_t pitch, int value, struct extent extent, size_t slice, handle stream, int async)
 {
-    if (extent.width > pitch && extent.height > 1)
+    const int some = extent.width && extent.height && extent.depth;
+    if (some && extent.width > pitch && extent.height > 1)
         return failed(cudaErrorInvalidValue);
     TELL(OP_FILL, pointer, value & 0xFF, 1, extent.width, extent.height, extent.depth, pitch, slice, U(stream), async);
 }
@@ -242,14 +254,21 @@ API status cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t widt
     return fill(U(pointer), pitch, value, (struct extent){width, height, 1}, 0, stream, 1);
 }
 
+static status fill_box(struct pitched p, int value, struct extent extent, handle stream, int asynchronous)
+{
+    if (extent.width && extent.depth && extent.height > p.height)
+        return failed(cudaErrorInvalidValue);
+    return fill(U(p.pointer), p.pitch, value, extent, p.pitch * p.height, stream, asynchronous);
+}
+
 API status cudaMemset3D(struct pitched p, int value, struct extent extent)
 {
-    return fill(U(p.pointer), p.pitch, value, extent, p.pitch * p.height, 0, 0);
+    return fill_box(p, value, extent, 0, 0);
 }
 
 API status cudaMemset3DAsync(struct pitched p, int value, struct extent extent, handle stream)
 {
-    return fill(U(p.pointer), p.pitch, value, extent, p.pitch * p.height, stream, 1);
+    return fill_box(p, value, extent, stream, 1);
 }
 
 /* Where managed memory lies is a matter of speed: the range is checked, nothing moves. */
@@ -261,48 +280,60 @@ static status check_managed(const void *pointer, size_t count)
 struct location {
     int type, id;
 };
+enum { LOCATION_DEVICE = 1, FIRST_ADVICE = 1, LAST_ADVICE = 6 };
+
+static status prefetch(const void *pointer, size_t count, int device)
+{
+    return device > 0 ? failed(cudaErrorInvalidDevice) : check_managed(pointer, count);
+}
+
+static status advise(const void *pointer, size_t count, int advice, int device)
+{
+    if (advice < FIRST_ADVICE || advice > LAST_ADVICE)
+        return failed(cudaErrorInvalidValue);
+    return check_managed(pointer, count) ? peek_last_error() : device > 0 ? failed(CUDART >= 13 ? cudaErrorInvalidValue : cudaErrorInvalidDevice) : cudaSuccess;
+}
 
 #if CUDART >= 13
 API status cudaMemPrefetchAsync(const void *pointer, size_t count, struct location location, unsigned flags, handle stream)
 {
-    (void)location, (void)flags, (void)stream;
-    return check_managed(pointer, count);
+    (void)flags, (void)stream;
+    return prefetch(pointer, count, location.type == LOCATION_DEVICE ? location.id : 0);
 }
 
 API status cudaMemAdvise(const void *pointer, size_t count, int advice, struct location location)
 {
-    (void)advice, (void)location;
-    return check_managed(pointer, count);
+    return advise(pointer, count, advice, location.type == LOCATION_DEVICE ? location.id : 0);
 }
 #else
 API status cudaMemPrefetchAsync(const void *pointer, size_t count, int device, handle stream)
 {
     (void)stream;
-    return device > 0 ? failed(cudaErrorInvalidDevice) : check_managed(pointer, count);
+    return prefetch(pointer, count, device);
 }
 
 API status cudaMemPrefetchAsync_v2(const void *pointer, size_t count, struct location location, unsigned flags,
                                    handle stream)
 {
-    (void)location, (void)flags, (void)stream;
-    return check_managed(pointer, count);
+    (void)flags, (void)stream;
+    return prefetch(pointer, count, location.type == LOCATION_DEVICE ? location.id : 0);
 }
 
 API status cudaMemAdvise(const void *pointer, size_t count, int advice, int device)
 {
-    (void)advice, (void)device;
-    return check_managed(pointer, count);
+    return advise(pointer, count, advice, device);
 }
 
 API status cudaMemAdvise_v2(const void *pointer, size_t count, int advice, struct location location)
 {
-    (void)advice, (void)location;
-    return check_managed(pointer, count);
+    return advise(pointer, count, advice, location.type == LOCATION_DEVICE ? location.id : 0);
 }
 #endif
 
 API status cudaStreamAttachMemAsync(handle stream, void *pointer, size_t length, unsigned flags)
 {
-    (void)stream, (void)flags;
-    return check_managed(pointer, length ? length : 1);
+    enum { GLOBAL = 1, HOST = 2, SINGLE = 4 };
+    if ((flags != GLOBAL && flags != HOST && flags != SINGLE) || (flags == SINGLE && !stream))
+        return failed(cudaErrorInvalidValue);
+    TELL(OP_CHECK_MANAGED, U(pointer), length, 1);
 }

@@ -7,6 +7,8 @@ API status cudaMallocAsync(void **pointer, size_t size, handle stream)
 
 API status cudaMallocFromPoolAsync(void **pointer, size_t size, handle pool, handle stream)
 {
+    if (!pool)
+        return failed(cudaErrorInvalidValue);
     TELL_RESULT(pointer, void *, OP_MALLOC_ASYNC, size, U(pool), U(stream));
 }
 
@@ -27,7 +29,7 @@ API status cudaMemPoolCreate(handle *pool, const struct pool_properties *propert
     if (!properties || properties->allocation != PINNED || properties->location.type != ON_DEVICE)
         return failed(cudaErrorInvalidValue);
     if (properties->location.id)
-        return failed(cudaErrorInvalidDevice);
+        return failed(cudaErrorInvalidValue);
     TELL_RESULT(pool, handle, OP_POOL_CREATE);
 }
 

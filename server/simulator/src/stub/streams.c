@@ -130,7 +130,11 @@ API status cudaStreamBeginCapture(handle stream, int mode)
 
 API status cudaStreamEndCapture(handle stream, handle *graph)
 {
-    TELL_RESULT(graph, handle, OP_CAPTURE_END, U(stream));
+    struct reply reply;
+    status error = ASK(&reply, OP_CAPTURE_END, U(stream), graph != 0);
+    if (graph)
+        *graph = error ? 0 : (handle)(uintptr_t)reply.value[0];
+    return error;
 }
 
 API status cudaStreamIsCapturing(handle stream, int *state)
@@ -140,6 +144,8 @@ API status cudaStreamIsCapturing(handle stream, int *state)
 
 API status cudaThreadExchangeStreamCaptureMode(int *mode)
 {
+    if (!mode)
+        return failed(cudaErrorInvalidValue);
     TELL_RESULT(mode, int, OP_CAPTURE_EXCHANGE_MODE, *mode);
 }
 

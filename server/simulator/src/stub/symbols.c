@@ -6,6 +6,8 @@ status symbol_range(const void *symbol, size_t count, size_t offset, uint64_t *a
     status error = ASK(&reply, OP_SYMBOL, U(symbol));
     if (error)
         return error;
+    if (!count)
+        offset = 0; /* nothing is nowhere */
     if (offset > reply.value[1] || count > reply.value[1] - offset)
         return failed(cudaErrorInvalidValue);
     *address = reply.value[0] + offset;
