@@ -69,7 +69,7 @@ fn run() -> Result<u8, String> {
         folder: None,
         environment: Vec::new(),
         device: arguments.device,
-        engine: Box::new(Executor::new(arguments.counters, None)),
+        engine: Box::new(Executor::new(arguments.device, arguments.counters, None)),
         cache: std::env::temp_dir().join("stitchcuda-simulate"),
         compiler: std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()),
         time_limit: arguments.seconds.map(Duration::from_secs),

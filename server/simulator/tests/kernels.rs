@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use bench::{Bench, Outcome, programs};
+use stitch_simulator::device::Device;
 use stitch_simulator::runtime::report::Ending;
 use stitch_simulator::runtime::{Executor, stub};
 
@@ -37,7 +38,7 @@ fn version(toolkit: &std::path::Path) -> u32 {
 }
 
 fn bench() -> Bench {
-    Bench::new(|| Box::new(Executor::new(true, None)))
+    Bench::new(|| Box::new(Executor::new(Device::named("h200").unwrap(), true, None)))
 }
 
 fn build(bench: &Bench, files: &[&str], flags: &[&str]) -> OsString {

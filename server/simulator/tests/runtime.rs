@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use bench::{Bench, Outcome, programs};
+use stitch_simulator::device::Device;
 use stitch_simulator::memory::Memory;
 use stitch_simulator::runtime::engine::{Engine, Linked};
 use stitch_simulator::runtime::report::Ending;
@@ -165,7 +166,7 @@ fn a_program_that_is_not_there_is_named() {
 
 /// Runs hand-made device code on the real engine.
 fn image(which: &str, limit: Duration) -> Outcome {
-    let bench = Bench::new(|| Box::new(Executor::new(true, None)));
+    let bench = Bench::new(|| Box::new(Executor::new(Device::named("h200").unwrap(), true, None)));
     let program = bench.build("images", 13).into_os_string();
     let mut config = bench.config(vec![program, which.into()]);
     config.time_limit = Some(limit);
@@ -237,7 +238,7 @@ fn too_much_memory_is_refused_and_the_program_goes_on() {
 #[test]
 fn serves_until_it_is_ended() {
     let Some(folder) = std::env::var_os("STITCHCUDA_TEST_SERVES") else { return };
-    let bench = Bench::new(|| Box::new(Executor::new(false, None)));
+    let bench = Bench::new(|| Box::new(Executor::new(Device::named("h200").unwrap(), false, None)));
     let program = bench.build("images", 13).into_os_string();
     let mut config = bench.config(vec![program, "stuck".into()]);
     config.stdout = Stdio::from(fs::File::create(PathBuf::from(&folder).join("out")).unwrap());

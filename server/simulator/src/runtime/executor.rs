@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use super::engine::{Engine, KernelShape, Launch, Linked, StopKind, Stopped};
 use crate::code::{self, Kernel, Program};
 use crate::counters::LaunchCounters;
-use crate::device::{MAX_THREADS, REGISTERS, WARP};
-use crate::machine::{self, Fault, FaultKind, Host, Options};
+use crate::device::{Device, MAX_THREADS, REGISTERS, WARP};
+use crate::machine::{self, Fault, FaultKind, Host, Limits, Options};
 use crate::memory::Memory;
 use crate::ptx;
 use crate::ptx::ast::{Space, Variable};
@@ -19,14 +19,20 @@ const FEWEST_REGISTERS: u32 = 16;
 #[derive(Debug, Clone, Copy)]
 pub struct Executor {
     options: Options,
+    limits: Limits,
 }
 
 impl Executor {
-    /// With counters or without; `sample` simulates that share of the blocks only (above 0, up to 1).
+    /// As `device` would, with counters or without; `sample` simulates that share of the blocks only (above 0, up to 1).
     #[must_use]
-    pub fn new(counters: bool, sample: Option<f64>) -> Self {
+    pub fn new(device: &Device, counters: bool, sample: Option<f64>) -> Self {
         let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { options: Options { workers, counters, sample } }
+        let limits = Limits {
+            shared: device.limits.shared_optin,
+            multiprocessors: device.multiprocessors,
+            warps: device.limits.threads / WARP,
+        };
+        Self { options: Options { workers, counters, sample }, limits }
     }
 }
 
@@ -43,7 +49,7 @@ impl Engine for Executor {
         let arch = target.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);
         let variables = modules.iter().flat_map(|module| &module.variables);
         let constant = variables.filter(|one| one.space == Space::Const).map(variable_bytes).sum();
-        let program = Program::link(modules, memory).map_err(|error| error.to_string())?;
+        let program = Program::link(modules, memory).map_err(|error| error.to_string())?.on(self.limits);
         Ok(Box::new(Image { program, arch, constant, options: self.options }))
     }
 }

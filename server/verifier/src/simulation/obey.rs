@@ -3,7 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::AtomicBool;
 
 use stitch_simulator::device::Device;
 use stitch_simulator::runtime::report::Ending;
@@ -46,7 +45,7 @@ pub fn obey(order: &Order, cache: &Path) -> Result<u8, ObeyError> {
         folder: None,
         environment: Vec::new(),
         device,
-        engine: Box::new(Executor::new(order.counters, order.sample)),
+        engine: Box::new(Executor::new(device, order.counters, order.sample)),
         cache: cache.to_owned(),
         compiler: compiler(),
         time_limit: None,
@@ -55,8 +54,8 @@ pub fn obey(order: &Order, cache: &Path) -> Result<u8, ObeyError> {
         stderr: Stdio::inherit(),
         watch: Watch { perturb: order.perturb, record: order.copies.clone() },
     };
-    // The one who gave the order ends this process, and the program with it.
-    let report = runtime::serve(config, &AtomicBool::new(false))?;
+    // The one who gave the order ends this process, and the program with it: all that it started, too.
+    let report = runtime::serve(config, runtime::cancelled_by_signals())?;
     let failed = |source| ObeyError::Report { path: order.report.clone(), source };
     let text = serde_json::to_vec(&report).map_err(|error| failed(io::Error::other(error)))?;
     std::fs::write(&order.report, text).map_err(failed)?;
