@@ -134,7 +134,8 @@ fn enter_function(x: &mut Exec<'_>, function: u32, call: u32, mask: u32) -> Next
     let code: &Code = x.code;
     let caller = &x.warp.frames[x.group.frame as usize];
     let (depth, base) = (caller.depth + 1, caller.local);
-    let local = base + code.functions[caller.function as usize].local_rows;
+    // Frames are aligned as the widest access needs it: 16 bytes.
+    let local = (base + code.functions[caller.function as usize].local_rows).next_multiple_of(4);
     let shape = &code.functions[function as usize];
     let top = local + shape.local_rows;
     if top * 4 > STACK || depth > DEPTH {
