@@ -15,6 +15,9 @@ use crate::memory::Memory;
 /// Instructions that a cluster runs before a worker that must share itself turns to the next.
 const TURN: u64 = 1 << 18;
 
+/// The same where all blocks are resident and wait for each other at the grid's barrier: one that spins there soon makes room.
+const COOPERATIVE_TURN: u64 = 1 << 14;
+
 /// Clusters that share one worker, where blocks run in order: more start only as others spin.
 const RESIDENT: usize = 132;
 
@@ -213,13 +216,13 @@ fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: 
     let mut waiting = numbers.iter().copied();
     let mut running: Vec<(u64, Unit)> = Vec::new();
     let mut spare: Vec<Unit> = Vec::new();
-    let resident = if grid.cooperative { usize::MAX } else { RESIDENT };
+    let (resident, turn) = if grid.cooperative { (usize::MAX, COOPERATIVE_TURN) } else { (RESIDENT, TURN) };
     loop {
         while running.len() < resident {
             let Some(number) = waiting.next() else { break };
             let mut unit = spare.pop().unwrap_or_else(|| Unit::new(grid, grid.code));
             unit.restart(grid, grid.code, number);
-            match unit.run(grid, worker, TURN) {
+            match unit.run(grid, worker, turn) {
                 Ok(true) => {
                     finish(&unit, progress);
                     spare.push(unit);
@@ -237,7 +240,7 @@ fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: 
             return;
         }
         for (number, mut unit) in std::mem::take(&mut running) {
-            match unit.run(grid, worker, TURN) {
+            match unit.run(grid, worker, turn) {
                 Ok(true) => {
                     finish(&unit, progress);
                     spare.push(unit);
