@@ -1,7 +1,7 @@
 //! Registers to rows: liveness, then a linear scan over the ops in their final order.
 //!
-//! Each lane has a column of its own in every row, so what is live is what is live for a thread on its own, whatever the
-//! other lanes do.
+//! Each lane has a column of its own in every row, and no row is ever of two classes, so what is live is what is live for a
+//! thread on its own, whatever the other lanes do.
 
 use std::collections::BTreeSet;
 
@@ -137,13 +137,15 @@ fn intervals(drafts: &[Draft], spans: &[Span], outs: &[Set], classes: &[Class]) 
 }
 
 /// Hands out rows in the order of first ops.
+///
+/// Each class has rows of its own. A lane of a double row lies over two lanes of a single one, so a lane that is ahead of
+/// the others would overwrite what they still need, if it found a double where they have a single.
 fn scan(intervals: Vec<(usize, usize)>, classes: &[Class]) -> Allocation {
     let mut order: Vec<Reg> =
         (0..classes.len() as u32).filter(|&r| intervals[r as usize].0 != usize::MAX).collect();
     order.sort_by_key(|&reg| intervals[reg as usize]);
-    let mut rows = Pool::default();
     // Masks 0 and 1 are the constants true and false.
-    let mut masks = Pool { end: 2, ..Pool::default() };
+    let mut pools = [Pool { end: 2, ..Pool::default() }, Pool::default(), Pool::default(), Pool::default()];
     let mut active: BTreeSet<(usize, Reg)> = BTreeSet::new();
     let mut slots = vec![0; classes.len()];
     for reg in order {
@@ -153,24 +155,32 @@ fn scan(intervals: Vec<(usize, usize)>, classes: &[Class]) -> Allocation {
                 break;
             }
             active.pop_first();
-            let class = classes[old as usize];
-            let pool = if class == Class::Predicate { &mut masks } else { &mut rows };
-            pool.give_back(slots[old as usize], class.rows());
+            pools[pool(classes[old as usize])].free.insert(slots[old as usize]);
         }
-        let class = classes[reg as usize];
-        let pool = if class == Class::Predicate { &mut masks } else { &mut rows };
-        slots[reg as usize] = pool.take(class.rows());
+        slots[reg as usize] = pools[pool(classes[reg as usize])].take();
         active.insert((last, reg));
     }
-    for (slot, class) in slots.iter_mut().zip(classes) {
-        if *class != Class::Predicate {
-            *slot *= ROW;
+    let mut rows = 0;
+    for class in [Class::Quad, Class::Double, Class::Single] {
+        for (slot, _) in slots.iter_mut().zip(classes).filter(|(_, c)| **c == class) {
+            *slot = (rows + *slot * class.rows()) * ROW;
         }
+        rows += pools[pool(class)].end * class.rows();
     }
-    Allocation { slots, rows: rows.end, predicates: masks.end, reads_unset: false }
+    Allocation { slots, rows, predicates: pools[pool(Class::Predicate)].end, reads_unset: false }
 }
 
-/// Rows that are free: pieces of one, two or four, each at a multiple of its length.
+/// Which pool a class takes its places from.
+fn pool(class: Class) -> usize {
+    match class {
+        Class::Predicate => 0,
+        Class::Single => 1,
+        Class::Double => 2,
+        Class::Quad => 3,
+    }
+}
+
+/// Places for registers of one class.
 #[derive(Default)]
 struct Pool {
     free: BTreeSet<u32>,
@@ -178,22 +188,31 @@ struct Pool {
 }
 
 impl Pool {
-    fn take(&mut self, rows: u32) -> u32 {
-        let fits = |&&at: &&u32| at % rows == 0 && (at..at + rows).all(|row| self.free.contains(&row));
-        let found = self.free.iter().find(fits).copied();
-        if let Some(at) = found {
-            (at..at + rows).for_each(|row| {
-                self.free.remove(&row);
-            });
-            return at;
-        }
-        let at = self.end.next_multiple_of(rows);
-        self.free.extend(self.end..at);
-        self.end = at + rows;
-        at
+    fn take(&mut self) -> u32 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.end += 1;
+            self.end - 1
+        })
     }
+}
 
-    fn give_back(&mut self, at: u32, rows: u32) {
-        self.free.extend(at..at + rows);
+#[cfg(test)]
+mod tests {
+    use super::{Class, ROW, scan};
+
+    /// A lane that is ahead writes a double while another still needs a single whose use lies before it.
+    #[test]
+    fn rows_are_not_handed_from_one_class_to_another() {
+        let classes = [Class::Single, Class::Double, Class::Quad, Class::Single];
+        let allocation = scan(vec![(0, 1), (2, 3), (4, 5), (6, 7)], &classes);
+        let rows = |reg: usize| {
+            let first = allocation.slots[reg] / ROW;
+            first..first + classes[reg].rows()
+        };
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            assert!(rows(a).all(|row| !rows(b).contains(&row)), "{:?}", allocation.slots);
+        }
+        assert_eq!(rows(0), rows(3));
+        assert_eq!(allocation.rows, 7);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::code::{NONE, Op};
 use crate::machine::Exec;
 use crate::machine::fault::FaultKind;
-use crate::machine::lanes::{FULL, Lane, lanes};
+use crate::machine::lanes::{FULL, Lane, each, lanes};
 
 /// First generic address of the window of shared memory.
 pub const SHARED_WINDOW: u64 = 0x1000_0000_0000;
@@ -88,10 +88,10 @@ pub(crate) unsafe fn addresses(x: &Exec<'_>, op: &Op, mask: u32, size: u64) -> A
             [offset; 32]
         } else if op.aux & SHORT_ADDRESS != 0 {
             let row = x.registers.row::<u32>(slot).cast::<[u32; 32]>().read();
-            row.map(|a| u64::from(a.wrapping_add(offset as u32)))
+            each(|i| u64::from(row[i].wrapping_add(offset as u32)))
         } else {
             let row = x.registers.row::<u64>(slot).cast::<[u64; 32]>().read();
-            row.map(|a| a.wrapping_add(offset))
+            each(|i| row[i].wrapping_add(offset))
         }
     };
     if mask != FULL {

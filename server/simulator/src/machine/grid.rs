@@ -15,6 +15,9 @@ use crate::memory::Memory;
 /// Instructions that a cluster runs before a worker that must share itself turns to the next.
 const TURN: u64 = 1 << 18;
 
+/// The same where all blocks are resident and wait for each other at the grid's barrier: one that spins there soon makes room.
+const COOPERATIVE_TURN: u64 = 1 << 14;
+
 /// What all blocks of a launch see.
 pub(crate) struct Grid<'a> {
     pub kernel: &'a str,
@@ -212,13 +215,17 @@ fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: 
     let mut running: Vec<(u64, Unit)> = Vec::new();
     let mut spare: Vec<Unit> = Vec::new();
     // A device holds at least a block a multiprocessor; more start only as those spin.
-    let resident = if grid.cooperative { usize::MAX } else { grid.limits.multiprocessors as usize };
+    let (resident, turn) = if grid.cooperative {
+        (usize::MAX, COOPERATIVE_TURN)
+    } else {
+        (grid.limits.multiprocessors as usize, TURN)
+    };
     loop {
         while running.len() < resident {
             let Some(number) = waiting.next() else { break };
             let mut unit = spare.pop().unwrap_or_else(|| Unit::new(grid, grid.code));
             unit.restart(grid, grid.code, number);
-            match unit.run(grid, worker, TURN) {
+            match unit.run(grid, worker, turn) {
                 Ok(true) => {
                     finish(&unit, progress);
                     spare.push(unit);
@@ -236,7 +243,7 @@ fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: 
             return;
         }
         for (number, mut unit) in std::mem::take(&mut running) {
-            match unit.run(grid, worker, TURN) {
+            match unit.run(grid, worker, turn) {
                 Ok(true) => {
                     finish(&unit, progress);
                     spare.push(unit);

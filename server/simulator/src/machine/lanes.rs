@@ -14,7 +14,7 @@ pub const FULL: u32 = u32::MAX;
 const PIECE: usize = 8;
 
 /// A type that a lane holds in a register.
-pub trait Lane: Copy {
+pub trait Lane: Copy + Default {
     /// What the register keeps for a lane.
     type Cell: Copy + Default;
     /// The class of the register.
@@ -23,6 +23,17 @@ pub trait Lane: Copy {
     fn read(cell: Self::Cell) -> Self;
     /// The register for a value; above an unsigned narrow type zeros, above a signed one its sign.
     fn write(self) -> Self::Cell;
+}
+
+/// `[f(0), f(1), …]`, as a plain loop: that of [`std::array::from_fn`] and of `map` is not always inlined into functions that are
+/// compiled for wider vectors, and then calls `f` lane by lane.
+#[inline(always)]
+pub(crate) fn each<R: Copy + Default, const N: usize>(f: impl Fn(usize) -> R) -> [R; N] {
+    let mut all = [R::default(); N];
+    for (i, one) in all.iter_mut().enumerate() {
+        *one = f(i);
+    }
+    all
 }
 
 macro_rules! lane {
@@ -110,7 +121,8 @@ impl Registers {
     #[inline(always)]
     pub unsafe fn piece<T: Lane>(self, slot: u32, at: usize) -> [T; PIECE] {
         // SAFETY: the caller's promise.
-        unsafe { self.row::<T::Cell>(slot).add(at).cast::<[T::Cell; PIECE]>().read().map(T::read) }
+        let cells = unsafe { self.row::<T::Cell>(slot).add(at).cast::<[T::Cell; PIECE]>().read() };
+        each(|i| T::read(cells[i]))
     }
 
     /// Writes `f(lane)` for the lanes of `mask`, eight at a time.
@@ -118,7 +130,8 @@ impl Registers {
     pub unsafe fn fill<R: Lane>(self, slot: u32, mask: u32, f: impl Fn(usize) -> [R; PIECE]) {
         for at in (0..32).step_by(PIECE) {
             let bits = mask >> at;
-            let new = f(at).map(R::write);
+            let values = f(at);
+            let new: [R::Cell; PIECE] = each(|i| values[i].write());
             // SAFETY: the caller's promise.
             unsafe {
                 let place = self.row::<R::Cell>(slot).add(at).cast::<[R::Cell; PIECE]>();
@@ -126,7 +139,7 @@ impl Registers {
                     place.write(new);
                 } else {
                     let old = place.read();
-                    place.write(std::array::from_fn(|i| if bits >> i & 1 == 1 { new[i] } else { old[i] }));
+                    place.write(each(|i| if bits >> i & 1 == 1 { new[i] } else { old[i] }));
                 }
             }
         }
@@ -168,7 +181,7 @@ macro_rules! map {
                 }
                 r.fill(op.slots[0], mask, |at| {
                     $(let $a: [$t; PIECE] = r.piece(op.slots[$slot], at);)*
-                    std::array::from_fn(|i| f($($a[i]),*))
+                    each(|i| f($($a[i]),*))
                 });
             }
         }
@@ -189,7 +202,7 @@ pub(crate) unsafe fn test<T: Lane>(x: &Exec<'_>, op: &Op, first: usize, f: impl 
     for at in (0..32).step_by(PIECE) {
         // SAFETY: the caller's promise.
         let (a, b) = unsafe { (r.piece::<T>(op.slots[first], at), r.piece::<T>(op.slots[first + 1], at)) };
-        let bits: [u32; PIECE] = std::array::from_fn(|i| u32::from(f(a[i], b[i])) << i);
+        let bits: [u32; PIECE] = each(|i| u32::from(f(a[i], b[i])) << i);
         mask |= bits.iter().fold(0, |all, bit| all | bit) << at;
     }
     mask

@@ -2,7 +2,8 @@
 //!
 //! Source: PTX ISA, "Floating Point Instructions". There is neither `.ftz` nor `.sat` for arithmetic of f64.
 //!
-//! Rounding to nearest is the machine's own; the other roundings, which programs use seldom, are `rustc_apfloat`'s.
+//! Rounding to nearest is the machine's own. For the other roundings the error of the nearest result says which way to go; it
+//! is exact where nothing overflows or underflows, and elsewhere `rustc_apfloat` does the work.
 
 use super::{Extremum, Rounding};
 use rustc_apfloat::ieee::Double;
@@ -42,6 +43,47 @@ fn nan_of(operands: &[f64]) -> f64 {
     }
 }
 
+/// Magnitudes between which errors are exact: 2^-900 and 2^900.
+const LEAST: f64 = f64::from_bits(0x07b0_0000_0000_0000);
+const MOST: f64 = f64::from_bits(0x7830_0000_0000_0000);
+
+/// Is the magnitude neither near underflow nor near overflow?
+#[inline]
+fn is_middling(value: f64) -> bool {
+    (LEAST..MOST).contains(&value.abs())
+}
+
+/// The rounding of a value that differs from the one nearest to it by something with the sign of `error`.
+#[inline]
+fn directed(nearest: f64, error: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Rounding::Rm if error < 0.0 => nearest.next_down(),
+        Rounding::Rp if error > 0.0 => nearest.next_up(),
+        Rounding::Rz if error < 0.0 && nearest > 0.0 => nearest.next_down(),
+        Rounding::Rz if error > 0.0 && nearest < 0.0 => nearest.next_up(),
+        _ => nearest,
+    }
+}
+
+/// a + b and its error (Knuth's two-sum).
+#[inline]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let shadow = sum - a;
+    (sum, (a - (sum - shadow)) + (b - shadow))
+}
+
+/// The sign of the error of `nearest`, which is a b + c rounded to nearest. Source: Boldo and Muller, "Exact and approximated
+/// error of the FMA", IEEE Transactions on Computers 60(2), 2011.
+#[inline]
+fn fma_error(a: f64, b: f64, c: f64, nearest: f64) -> f64 {
+    let product = a * b;
+    let low = a.mul_add(b, -product);
+    let (middle, rest) = two_sum(c, low);
+    let (high, below) = two_sum(product, middle);
+    ((high - nearest) + below) + rest
+}
+
 /// `add`.
 #[inline]
 pub fn add(a: f64, b: f64, rounding: Rounding) -> f64 {
@@ -49,7 +91,13 @@ pub fn add(a: f64, b: f64, rounding: Rounding) -> f64 {
     if sum.is_nan() {
         return nan_of(&[a, b]);
     }
-    if rounding == Rounding::Rn { sum } else { hard(soft(a).add_r(soft(b), round(rounding))) }
+    if rounding == Rounding::Rn {
+        return sum;
+    }
+    if sum != 0.0 && a.abs() < MOST && b.abs() < MOST {
+        return directed(sum, two_sum(a, b).1, rounding);
+    }
+    hard(soft(a).add_r(soft(b), round(rounding)))
 }
 
 /// `sub`.
@@ -65,7 +113,13 @@ pub fn mul(a: f64, b: f64, rounding: Rounding) -> f64 {
     if product.is_nan() {
         return nan_of(&[a, b]);
     }
-    if rounding == Rounding::Rn { product } else { hard(soft(a).mul_r(soft(b), round(rounding))) }
+    if rounding == Rounding::Rn {
+        return product;
+    }
+    if is_middling(product) {
+        return directed(product, a.mul_add(b, -product), rounding);
+    }
+    hard(soft(a).mul_r(soft(b), round(rounding)))
 }
 
 /// `fma`, and `mad`. Of several NaNs that of `a` is kept, then that of `c`. To nearest it is `f64::mul_add`: one instruction where the caller is compiled with FMA.
@@ -78,6 +132,9 @@ pub fn fma(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     if rounding == Rounding::Rn {
         return result;
     }
+    if is_middling(a * b) && is_middling(c) && is_middling(result) {
+        return directed(result, fma_error(a, b, c, result), rounding);
+    }
     hard(soft(a).mul_add_r(soft(b), soft(c), round(rounding)))
 }
 
@@ -88,7 +145,14 @@ pub fn div(a: f64, b: f64, rounding: Rounding) -> f64 {
     if quotient.is_nan() {
         return nan_of(&[a, b]);
     }
-    if rounding == Rounding::Rn { quotient } else { hard(soft(a).div_r(soft(b), round(rounding))) }
+    if rounding == Rounding::Rn {
+        return quotient;
+    }
+    if is_middling(quotient) && is_middling(a) && is_middling(b) {
+        let rest = (-quotient).mul_add(b, a);
+        return directed(quotient, if b < 0.0 { -rest } else { rest }, rounding);
+    }
+    hard(soft(a).div_r(soft(b), round(rounding)))
 }
 
 /// `rcp`.

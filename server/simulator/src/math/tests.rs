@@ -73,6 +73,27 @@ proptest! {
     }
 
     #[test]
+    fn f64_is_rounded_as_soft_floats_are(a in floats(11, 52), b in floats(11, 52), c in floats(11, 52), close in 0u64..8) {
+        let soft = |value: f64| ieee::Double::from_bits(value.to_bits().into());
+        let check = |got: f64, want: StatusAnd<ieee::Double>| {
+            want.value.is_nan() && got.is_nan() || u128::from(got.to_bits()) == want.value.to_bits()
+        };
+        let (a, b, c) = (f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
+        // A third operand that all but cancels the product, too.
+        let cancels = -f64::from_bits((a * b).to_bits() ^ close);
+        for rounding in ROUNDINGS {
+            let round = double::round(rounding);
+            prop_assert!(check(double::add(a, b, rounding), soft(a).add_r(soft(b), round)), "{a:e} + {b:e} {rounding:?}");
+            prop_assert!(check(double::mul(a, b, rounding), soft(a).mul_r(soft(b), round)), "{a:e} * {b:e} {rounding:?}");
+            prop_assert!(check(double::div(a, b, rounding), soft(a).div_r(soft(b), round)), "{a:e} / {b:e} {rounding:?}");
+            for c in [c, cancels] {
+                let want = soft(a).mul_add_r(soft(b), soft(c), round);
+                prop_assert!(check(double::fma(a, b, c, rounding), want), "{a:e} * {b:e} + {c:e} {rounding:?}");
+            }
+        }
+    }
+
+    #[test]
     fn halves_are_rounded_as_soft_floats_are(a: u16, b: u16, c: u16) {
         halves::<F16, ieee::Half>(a, b, c)?;
         halves::<Bf16, BFloat>(a, b, c)?;

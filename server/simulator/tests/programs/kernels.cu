@@ -1,4 +1,5 @@
 // Launches in their forms, symbols, managed variables, printf, graphs with kernels: each line says what came out.
+#include <cooperative_groups.h>
 #include <cstdio>
 #include <cuda_runtime.h>
 
@@ -28,6 +29,12 @@ __global__ void reverse(int *x) {
   s[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
   x[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void together(int *x) {
+  x[blockIdx.x] = blockIdx.x;
+  cooperative_groups::this_grid().sync();
+  if (blockIdx.x == 0 && threadIdx.x == 0)
+    for (int i = 1; i < gridDim.x; i++) x[0] += x[i];
 }
 int main() {
   const int n = 1000;
@@ -84,6 +91,10 @@ int main() {
   cudaStreamSynchronize(stream);
   cudaMemcpyFromSymbol(&counted, counter, sizeof counted);
   printf("graph: %d\n", counted);
+  void *arguments[] = {&x};
+  cudaLaunchCooperativeKernel((void *)together, dim3(32), dim3(32), arguments, 0, 0);
+  cudaMemcpy(numbers, x, sizeof numbers, cudaMemcpyDeviceToHost);
+  printf("cooperative: %d\n", numbers[0]);
   printf("last error: %d\n", cudaGetLastError());
   return 0;
 }

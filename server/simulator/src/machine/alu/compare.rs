@@ -1,7 +1,7 @@
 //! Comparisons and selections. Source: PTX ISA, "Comparison and Selection Instructions".
 
 use crate::code::{Class, Handler, NONE, Op, handler};
-use crate::machine::lanes::{Lane, lanes, test};
+use crate::machine::lanes::{Lane, each, lanes, test};
 use crate::machine::moves::combined;
 use crate::machine::{Exec, Next};
 use crate::math::half::{self, Half};
@@ -12,7 +12,7 @@ use crate::ptx::ast::Scalar;
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident, |$cell:ident| $read:expr;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, PartialOrd)]
+        #[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
         struct $name(f32);
 
         impl Lane for $name {
@@ -217,7 +217,7 @@ unsafe fn run_select<T: Lane>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
         let p = r.predicate(op.slots[3]);
         r.fill::<T>(op.slots[0], mask, |at| {
             let (a, b) = (r.piece::<T>(op.slots[1], at), r.piece::<T>(op.slots[2], at));
-            std::array::from_fn(|i| if p >> (at + i) & 1 == 1 { a[i] } else { b[i] })
+            each(|i| if p >> (at + i) & 1 == 1 { a[i] } else { b[i] })
         });
     }
     Next::Advance

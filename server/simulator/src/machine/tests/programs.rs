@@ -120,6 +120,45 @@ fn structures_are_passed_and_returned() {
     }
 }
 
+/// A caller whose frame is three words long calls a function that reads eight bytes.
+const ODD_FRAME: &str = "
+.version 8.0
+.target sm_90
+.address_size 64
+.func (.param .b64 result) twice(.param .b64 a)
+{
+    .reg .b64 %rd<3>;
+    ld.param.b64 %rd1, [a];
+    add.s64 %rd2, %rd1, %rd1;
+    st.param.b64 [result], %rd2;
+    ret;
+}
+.visible .entry odd_frame(.param .u64 out)
+{
+    .local .align 4 .b8 depot[4];
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [out];
+    mov.u64 %rd2, 21;
+    {
+        .param .b64 a;
+        .param .b64 r;
+        st.param.b64 [a], %rd2;
+        call.uni (r), twice, (a);
+        ld.param.b64 %rd3, [r];
+    }
+    st.global.u64 [%rd1], %rd3;
+    ret;
+}
+";
+
+#[test]
+fn frames_of_called_functions_are_aligned() {
+    let bench = Bench::new(&[ODD_FRAME]);
+    let out = bench.array(&[0u64]);
+    bench.launch("odd_frame", 1, 1, &[Pointer(out)]).unwrap();
+    assert_eq!(bench.read::<u64>(out, 1), [42]);
+}
+
 #[test]
 fn printf_formats_as_c_does() {
     let bench = Bench::new(&[MACHINE]);
