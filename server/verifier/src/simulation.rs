@@ -155,9 +155,9 @@ pub async fn run(
         Err(error) => Err(format!("{} could not be read ({error}).", report.display())),
     };
     let report = match (written, &finished) {
-        (Ok(report), _) => Some(report),
-        // Ended from outside, it could write none.
-        (Err(_), Err(_)) => None,
+        // Ended from outside, by the time limit say: what it was doing then is no fault of the program.
+        (_, Err(_)) => None,
+        (Ok(report), Ok(_)) => Some(report),
         (Err(reason), Ok(finished)) => {
             return Err(SimulationError::NoReport { reason, said: finished.stderr_text() });
         }

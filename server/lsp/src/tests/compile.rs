@@ -163,7 +163,8 @@ async fn numbers_are_shown_only_of_code_that_is_what_it_was() {
     let text = "__global__ void k(float* a) {\n  a[0] = 1;\n}\nvoid go(float* a) {\n  k<<<1, 256>>>(a);\n}\n";
     project.write("k.cu", text);
     let uri = project.uri("k.cu");
-    let mut server = start(&project, json!({})).await;
+    let markdown = json!({"textDocument": {"hover": {"contentFormat": ["markdown"]}}});
+    let mut server = start(&project, markdown).await;
     server.open(&uri, "cuda-cpp", 1, text).await;
     server.find(|message| message["params"]["busy"] == true).await;
     server.find(|message| message["params"]["busy"] == false).await;
@@ -345,6 +346,7 @@ if grep -q 'part.cuh' "$file" && grep -q '//SAY ' "$header"; then
   sed -n 's|.*//SAY ||p' "$header" | sed "s|@|$file|; s|%|$header|" >&2
   exit 2
 fi
+while [ $# -gt 0 ]; do case "$1" in -o) echo code > "$2";; esac; shift; done
 exit 0
 "#;
 

@@ -23,6 +23,7 @@ pub fn collect(item: Node, source: &str) -> Piece {
         piece: Piece::default(),
         functions: Vec::new(),
         classes: Vec::new(),
+        named_type: None,
         rounding: Vec::new(),
         padded: Vec::new(),
         blocks: Vec::new(),
@@ -53,6 +54,8 @@ struct Collector<'t> {
     functions: Vec<(usize, usize)>,
     /// The names of the open classes.
     classes: Vec<&'t str>,
+    /// The type of the innermost `typedef`, by its node, and the name it gets: to ask a node for its parent is to go down from the root.
+    named_type: Option<(usize, &'t str)>,
     /// Local names of the open function that stand for a number of blocks that was rounded up.
     rounding: Vec<&'t str>,
     /// Local names of the open function that stand for a size that was rounded up to whole blocks.
@@ -85,9 +88,12 @@ impl<'t> Collector<'t> {
                 false
             }
             "function_definition" => self.function(node),
-            "type_definition" if !inside => {
+            "type_definition" => {
                 let (name, ty) = (self.field(node, "declarator"), self.field(node, "type"));
-                self.piece.aliases.push((name.to_owned(), ty.to_owned()));
+                self.named_type = node.child_by_field_name("type").map(|ty| (ty.id(), name));
+                if !inside {
+                    self.piece.aliases.push((name.to_owned(), ty.to_owned()));
+                }
                 true
             }
             "alias_declaration" if !inside => {
@@ -100,9 +106,8 @@ impl<'t> Collector<'t> {
                 true
             }
             "class_specifier" | "struct_specifier" => {
-                let given = node.parent().filter(|parent| parent.kind() == "type_definition");
-                let given = given.map_or("", |definition| self.field(definition, "declarator"));
-                self.classes.push(if given.is_empty() { self.field(node, "name") } else { given });
+                let given = self.named_type.take().filter(|(ty, name)| *ty == node.id() && !name.is_empty());
+                self.classes.push(given.map_or_else(|| self.field(node, "name"), |(_, name)| name));
                 true
             }
             "enum_specifier" if !inside => {
