@@ -213,6 +213,23 @@ fn starts_line(bytes: &[u8], at: usize) -> bool {
 /// A `#define` longer than this, in bytes, is no attribute.
 const LONGEST_ATTRIBUTE: usize = 400;
 
+/// What the `#define` that begins `window` may be read from: its line with those that continue it, or all of the window where a
+/// comment or a raw string may go over the line's end.
+fn logical_line(window: &[u8]) -> &[u8] {
+    let mut end = 0;
+    loop {
+        let Some(found) = memchr::memchr2(b'\n', b'\r', &window[end..]) else { return window };
+        end += found;
+        if !window[..end].ends_with(b"\\") {
+            break;
+        }
+        end += if window[end..].starts_with(b"\r\n") { 2 } else { 1 };
+    }
+    let line = &window[..end];
+    let goes_on = [b"/*".as_slice(), b"R\""].iter().any(|open| memchr::memmem::find(line, open).is_some());
+    if goes_on { window } else { line }
+}
+
 /// The name and meaning of the `#define` at `at`.
 fn read_definition(text: &str, at: usize) -> Option<(&[u8], Seen)> {
     let bytes = text.as_bytes();
@@ -424,17 +441,10 @@ impl Macros {
         let bytes = text.as_bytes();
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         for at in memchr::memchr_iter(b'#', bytes) {
-            if bytes[skip_blanks(bytes, at + 1)..].starts_with(b"define") {
-                let rest = &bytes[at..bytes.len().min(at + LONGEST_ATTRIBUTE)];
-                let mut end = 0;
-                while let Some(line) = memchr::memchr2(b'\n', b'\r', &rest[end..]) {
-                    end += line;
-                    if !rest[..end].ends_with(b"\\") {
-                        break;
-                    }
-                    end += 1;
-                }
-                hasher.update(if end == 0 { rest } else { &rest[..end] });
+            if starts_line(bytes, at) && bytes[skip_blanks(bytes, at + 1)..].starts_with(b"define") {
+                // One sign more tells whether the text goes on behind the longest.
+                let window = &bytes[at..bytes.len().min(at + LONGEST_ATTRIBUTE + 4)];
+                hasher.update(logical_line(window));
             }
         }
         hasher.digest()
@@ -449,6 +459,23 @@ impl Macros {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn definitions_that_are_read_otherwise_have_another_hash() {
+        let hash = Macros::definitions_hash;
+        for (one, other) in [
+            // A comment that ends in the next line, or later.
+            ("#define N/* 32\n*/ __device__\n", "#define N/* 32\n __device__\n"),
+            // A line that goes on, whatever its line ends are.
+            ("#define A \\\r\n __device__\r\n", "#define A \\\r\n int\r\n"),
+            ("#define A \\\n \\\n __device__", "#define A \\\n \\\n int"),
+            // It is a definition only at the beginning of a line.
+            ("\n#define A __device__\n", "x#define A __device__\n"),
+        ] {
+            assert_ne!(hash(one), hash(other), "{one:?} {other:?}");
+            assert_eq!(hash(one), hash(&format!("void f();\n{one}")), "{one:?}");
+        }
+    }
 
     #[test]
     fn the_built_in_table_is_sound() {
