@@ -26,8 +26,10 @@ pub struct Count {
     pub guarded: u64,
     /// Branches: times that lanes of one group went both ways.
     pub divergent: u64,
-    /// Accesses: times that at least one lane's guard held.
+    /// Global and local accesses: times that at least one lane's guard held.
     pub requests: u64,
+    /// Shared accesses: the same.
+    pub shared_requests: u64,
     /// Accesses: bytes that lanes asked for.
     pub bytes: u64,
     /// Global and local accesses: distinct sectors of 32 bytes.
@@ -60,6 +62,7 @@ impl Count {
         self.guarded += other.guarded;
         self.divergent += other.divergent;
         self.requests += other.requests;
+        self.shared_requests += other.shared_requests;
         self.bytes += other.bytes;
         self.sectors += other.sectors;
         self.ideal_sectors += other.ideal_sectors;

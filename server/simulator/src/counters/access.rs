@@ -36,11 +36,11 @@ impl Exec<'_> {
         let pc = self.group.pc as usize;
         let Some(counts) = &mut self.counts else { return };
         let count = &mut counts.ops[pc];
-        count.requests += 1;
         count.bytes += size;
         // One side is global memory, whose addresses lie above those of the windows; or none is.
         let global = from.max(to);
         if global > crate::machine::access::FUNCTION_WINDOW && size > 0 {
+            count.requests += 1;
             count.sectors += (global + size).div_ceil(SECTOR) - global / SECTOR;
             count.ideal_sectors += size.div_ceil(SECTOR);
         }
@@ -50,17 +50,18 @@ impl Exec<'_> {
 #[inline(always)]
 fn count_one(count: &mut Count, kind: Kind, a: &Addresses, mask: u32, size: u64, way: Direction) {
     let lanes = u64::from(mask.count_ones());
-    count.requests += 1;
     count.bytes += lanes * size;
     match kind {
         Kind::Global | Kind::Local => {
             let touched = if kind == Kind::Global { sectors(a, size) } else { local_sectors(a, mask, size) };
+            count.requests += 1;
             count.sectors += touched;
             // Lanes that share an address need less than side by side.
             count.ideal_sectors += touched.min((lanes * size).div_ceil(SECTOR));
         }
         Kind::Shared => {
             let (waves, ideal) = wavefronts(a, mask, size);
+            count.shared_requests += 1;
             count.wavefronts += u64::from(waves);
             count.ideal_wavefronts += u64::from(ideal);
             count.worst_wavefronts = count.worst_wavefronts.max(waves);

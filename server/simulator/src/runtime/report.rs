@@ -79,6 +79,7 @@ fn count(count: &Count) -> serde_json::Value {
         "guarded": count.guarded,
         "divergent": count.divergent,
         "requests": count.requests,
+        "shared_requests": count.shared_requests,
         "bytes": count.bytes,
         "sectors": count.sectors,
         "ideal_sectors": count.ideal_sectors,

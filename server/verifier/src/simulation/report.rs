@@ -123,8 +123,10 @@ pub struct Count {
     pub guarded: u64,
     /// Branches that went both ways.
     pub divergent: u64,
-    /// Accesses of warps.
+    /// Global and local accesses of warps.
     pub requests: u64,
+    /// Shared accesses of warps.
+    pub shared_requests: u64,
     /// Bytes that lanes asked for.
     pub bytes: u64,
     /// Sectors of 32 bytes that global and local accesses touched.
