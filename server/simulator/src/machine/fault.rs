@@ -1,9 +1,12 @@
 //! Why a kernel stopped.
 
+use serde::Serialize;
+
 use crate::code::SourcePlace;
 
 /// What went wrong, as the runtime would name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
     /// An access outside every allocation, or outside shared or local memory.
     IllegalAddress,

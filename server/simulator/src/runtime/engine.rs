@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use crate::counters::LaunchCounters;
+use crate::machine::FaultKind;
 use crate::memory::Memory;
 
 /// Links PTX.
@@ -81,7 +82,7 @@ pub struct Launch<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stopped {
     /// The kind.
-    pub kind: StopKind,
+    pub kind: FaultKind,
     /// Mangled name of the kernel.
     pub kernel: String,
     /// Block.
@@ -96,21 +97,4 @@ pub struct Stopped {
     pub address: Option<u64>,
     /// What happened, in a sentence.
     pub message: String,
-}
-
-/// Kinds of [`Stopped`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)] // Their names say it.
-pub enum StopKind {
-    IllegalAddress,
-    Misaligned,
-    Assert,
-    Trap,
-    InvalidPc,
-    StackOverflow,
-    BarrierDeadlock,
-    Unsupported,
-    Cancelled,
-    InvalidLaunch,
 }

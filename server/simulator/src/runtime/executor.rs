@@ -3,11 +3,11 @@
 use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
 
-use super::engine::{Engine, KernelShape, Launch, Linked, StopKind, Stopped};
+use super::engine::{Engine, KernelShape, Launch, Linked, Stopped};
 use crate::code::{self, Kernel, Program};
 use crate::counters::LaunchCounters;
 use crate::device::{Device, MAX_THREADS, REGISTERS, WARP};
-use crate::machine::{self, Fault, FaultKind, Host, Limits, Options};
+use crate::machine::{self, Fault, Host, Limits, Options};
 use crate::memory::Memory;
 use crate::ptx;
 use crate::ptx::ast::{Space, Variable};
@@ -128,20 +128,8 @@ impl Image {
 }
 
 fn stopped(fault: Fault) -> Stopped {
-    let kind = match fault.kind {
-        FaultKind::IllegalAddress => StopKind::IllegalAddress,
-        FaultKind::Misaligned => StopKind::Misaligned,
-        FaultKind::Assert => StopKind::Assert,
-        FaultKind::Trap => StopKind::Trap,
-        FaultKind::InvalidPc => StopKind::InvalidPc,
-        FaultKind::StackOverflow => StopKind::StackOverflow,
-        FaultKind::BarrierDeadlock => StopKind::BarrierDeadlock,
-        FaultKind::Unsupported => StopKind::Unsupported,
-        FaultKind::Cancelled => StopKind::Cancelled,
-        FaultKind::InvalidLaunch => StopKind::InvalidLaunch,
-    };
     Stopped {
-        kind,
+        kind: fault.kind,
         kernel: fault.kernel,
         block: fault.block,
         thread: fault.thread,

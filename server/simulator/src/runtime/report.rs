@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::engine::{Launch, StopKind, Stopped};
+use super::engine::{Launch, Stopped};
 use crate::counters::{Count, LaunchCounters};
 use crate::device::Device;
+use crate::machine::FaultKind;
 use crate::memory::{Memory, OutOfMemory};
 
 /// How a program ended.
@@ -180,7 +181,7 @@ impl Report {
     /// Whether a function of the runtime or an instruction was missing: the run is worth nothing then.
     #[must_use]
     pub fn lacks(&self) -> bool {
-        let unsupported = |fault: &FaultReport| fault.stopped.kind == StopKind::Unsupported;
+        let unsupported = |fault: &FaultReport| fault.stopped.kind == FaultKind::Unsupported;
         !self.missing.is_empty() || self.faults.iter().any(unsupported)
     }
 

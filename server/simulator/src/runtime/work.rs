@@ -5,10 +5,11 @@ use std::sync::{Arc, PoisonError};
 
 use super::context::Context;
 use super::copies::{self, CopyWork, FillWork};
-use super::engine::{Launch, StopKind, Stopped};
+use super::engine::{Launch, Stopped};
 use super::errors::Code;
 use super::estimate;
 use super::protocol::{Action, Answer};
+use crate::machine::FaultKind;
 
 /// One piece of work.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,17 +151,17 @@ impl Context {
 }
 
 /// The error that a device gives for it.
-fn code_of(kind: StopKind) -> Code {
+fn code_of(kind: FaultKind) -> Code {
     match kind {
         // A deep recursion runs out of its stack; nonsense that is called is no address of code.
-        StopKind::IllegalAddress | StopKind::StackOverflow | StopKind::InvalidPc => Code::ILLEGAL_ADDRESS,
-        StopKind::Misaligned => Code::MISALIGNED,
-        StopKind::Assert => Code::ASSERT,
+        FaultKind::IllegalAddress | FaultKind::StackOverflow | FaultKind::InvalidPc => Code::ILLEGAL_ADDRESS,
+        FaultKind::Misaligned => Code::MISALIGNED,
+        FaultKind::Assert => Code::ASSERT,
         // A device would hang: this is what a display's watchdog makes of it.
-        StopKind::BarrierDeadlock => Code::LAUNCH_TIMEOUT,
-        StopKind::Unsupported => Code::NOT_SUPPORTED,
-        StopKind::InvalidLaunch => Code::INVALID_CONFIGURATION,
-        StopKind::Trap | StopKind::Cancelled => Code::LAUNCH_FAILURE,
+        FaultKind::BarrierDeadlock => Code::LAUNCH_TIMEOUT,
+        FaultKind::Unsupported => Code::NOT_SUPPORTED,
+        FaultKind::InvalidLaunch => Code::INVALID_CONFIGURATION,
+        FaultKind::Trap | FaultKind::Cancelled => Code::LAUNCH_FAILURE,
     }
 }
 
@@ -169,7 +170,7 @@ impl Stopped {
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         let (place, rest) = self.message.split_once(": assertion `")?;
-        let condition = rest.strip_suffix("` failed").filter(|_| self.kind == StopKind::Assert)?;
+        let condition = rest.strip_suffix("` failed").filter(|_| self.kind == FaultKind::Assert)?;
         let ([a, b, c], [x, y, z]) = (self.block, self.thread);
         Some(format!(
             "{place}: block: [{a},{b},{c}], thread: [{x},{y},{z}] Assertion `{condition}` failed.\n"
