@@ -8,12 +8,11 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
 use stitch_toolchain::process::Scratch;
-use stitch_verifier::harness::{self, Subject};
+use stitch_verifier::measure::program_of;
 use stitch_verifier::program::{
-    BuildError, End, Program, Ran, RunDevice, RunError, Running, Target, build, run as run_program,
+    BuildError, End, Ran, RunDevice, RunError, Running, build, run as run_program,
 };
 use stitch_verifier::simulation::{Options, Report as Simulated, SimulationError};
-use stitch_verifier::verify::harness_for;
 
 use crate::format::{Format, print_json};
 use crate::interrupt;
@@ -74,7 +73,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let answers = arguments.shared.answers()?;
     let executable = std::env::current_exe().context("this program does not know where it lies")?;
     let harnesses = Scratch::new("harness").context("there is no folder for a harness")?;
-    let program = program(&target, &answers, &harnesses)?;
+    let program = program_of(&target, &answers, &harnesses)?;
     let result = interrupt::until_done(1, |jobs, _| async move {
         let builder = match setup::builder(&surrounding, &arguments.shared, &target).await? {
             Ok(builder) => builder,
@@ -135,22 +134,6 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         }
         Ok(Err(failure)) => Ok(failed(&failure)),
         Ok(Ok(ran)) => print(arguments, &device, &ran, out),
-    }
-}
-
-/// The program of a target; for a kernel, its harness.
-fn program(target: &Target, answers: &harness::Answers, scratch: &Scratch) -> Result<Program> {
-    match target {
-        Target::Program(program) => Ok(Program::clone(program)),
-        Target::Kernel { path, kernel } => {
-            let prepared = harness_for(path, kernel, answers)?;
-            let file = scratch.path().join("harness.cu");
-            let subject = Subject { path, kernel: &prepared.kernel, configuration: None };
-            std::fs::write(&file, harness::write(&prepared.harness, &subject))
-                .with_context(|| format!("{} could not be written", file.display()))?;
-            let folder = path.parent().map(std::path::Path::to_owned).unwrap_or_default();
-            Ok(Program { name: kernel.clone(), sources: vec![file], folder, ..Program::default() })
-        }
     }
 }
 

@@ -14,6 +14,7 @@ pub mod harness;
 pub mod includes;
 pub mod line_directives;
 pub mod locate;
+pub mod measure;
 pub mod occupancy;
 pub mod paths;
 pub mod program;

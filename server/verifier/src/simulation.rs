@@ -6,6 +6,7 @@
 
 mod obey;
 mod report;
+mod words;
 
 use std::io;
 use std::path::{Path, PathBuf};

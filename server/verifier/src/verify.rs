@@ -9,6 +9,7 @@ mod kernel;
 mod program;
 mod request;
 
+pub(crate) use judge::words as ended;
 pub use kernel::prepare as harness_for;
 pub use request::{Progress, Request, VerifyError};
 

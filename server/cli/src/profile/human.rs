@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use stitch_verifier::demangle;
-use stitch_verifier::simulation::{Count, Kernel, Line};
+use stitch_verifier::simulation::Kernel;
 
 use super::Report;
 
@@ -46,31 +46,15 @@ pub(super) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn print_kernel(kernel: &Kernel, out: &mut impl Write) -> io::Result<()> {
-    let sizes = |sizes: [u32; 3]| sizes.map(|size| size.to_string()).join(" x ");
     writeln!(out, "{}", demangle::name(&kernel.name).display())?;
-    writeln!(
-        out,
-        "  grid {}, block {}, {} bytes of dynamic shared memory, {}",
-        sizes(kernel.grid),
-        sizes(kernel.block),
-        kernel.dynamic_shared,
-        if kernel.launches == 1 { "one launch".to_owned() } else { format!("{} launches", kernel.launches) }
-    )?;
+    writeln!(out, "  {}", kernel.shape())?;
+    writeln!(out, "  {}", kernel.totals())?;
     let counters = &kernel.counters;
-    writeln!(
-        out,
-        "  {} PTX instructions of warps; {:.1} of 32 lanes active; {} bytes of global and local memory moved",
-        counters.warp_instructions,
-        ratio(counters.total.active, counters.total.warps),
-        counters.total.sectors * SECTOR
-    )?;
     if counters.blocks < counters.grid_blocks {
         writeln!(out, "  counted in {} of {} blocks", counters.blocks, counters.grid_blocks)?;
     }
-    let mut lines: Vec<&Line> = counters.lines.iter().filter(|line| weight(&line.count) > 0).collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(weight(&line.count)));
-    for line in lines.iter().take(MOST_LINES) {
-        writeln!(out, "  {}:{}  {}", name_of(&line.file), line.line, words(&line.count))?;
+    for line in kernel.heaviest(MOST_LINES) {
+        writeln!(out, "  {}:{}  {}", name_of(&line.file), line.line, line.count.words())?;
     }
     writeln!(
         out,
@@ -79,49 +63,9 @@ fn print_kernel(kernel: &Kernel, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Bytes of a sector.
-const SECTOR: u64 = 32;
 /// Lines of a kernel that are shown: those that move most.
 const MOST_LINES: usize = 8;
 
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// How much a line has to do with memory and divergence.
-fn weight(count: &Count) -> u64 {
-    count.sectors + count.wavefronts + count.divergent + count.serialised
-}
-
 fn name_of(file: &str) -> String {
     std::path::Path::new(file).file_name().map_or(file.to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// A line's counters in words.
-fn words(count: &Count) -> String {
-    let mut parts = Vec::new();
-    if count.sectors > 0 {
-        parts.push(format!(
-            "{} sectors, {} at best, {:.1} a request",
-            count.sectors,
-            count.ideal_sectors,
-            ratio(count.sectors, count.requests)
-        ));
-    }
-    if count.wavefronts > 0 {
-        parts.push(format!(
-            "{} shared wavefronts, {} at best, {} ways at worst",
-            count.wavefronts, count.ideal_wavefronts, count.worst_wavefronts
-        ));
-    }
-    if count.serialised > 0 {
-        parts.push(format!(
-            "{} atomic updates wait, {} lanes at one address at worst",
-            count.serialised, count.worst_contention
-        ));
-    }
-    if count.divergent > 0 {
-        parts.push(format!("{} divergent branches", count.divergent));
-    }
-    parts.join("; ")
 }

@@ -259,7 +259,7 @@ pub(super) fn declared(texts: &[String]) -> Option<Vec<ElementType>> {
 }
 
 /// How a run ended, to follow "it".
-pub(super) fn words(end: &End) -> String {
+pub(crate) fn words(end: &End) -> String {
     match end {
         End::Status(status) => format!("ended with exit status {status}"),
         End::Signal(signal) => format!("was ended by signal {signal}"),
