@@ -12,7 +12,7 @@ mod rules;
 mod text;
 
 pub use analysis::{Analysis, Analyzer, CutOff};
-pub use cuda::{Workspace, assume};
+pub use cuda::{Workspace, assume, words};
 pub use decode::{Decoded, decode};
 pub use language::Language;
 pub use outline::{

@@ -151,7 +151,8 @@ pub async fn builder(
     };
     let time_limit = Duration::from_secs(config.compile.time_limit_seconds.into());
     let workspace = Some(workspace(surrounding, target));
-    Ok(Ok(Builder { device, toolkit, config: Arc::<Config>::clone(&config), workspace, runtime, time_limit }))
+    let config = Arc::<Config>::clone(&config);
+    Ok(Ok(Builder { device, toolkit, config, workspace, runtime, origin: None, time_limit }))
 }
 
 /// The folder that headers and compile databases are looked for in: that of the command, or the one the file belongs to.

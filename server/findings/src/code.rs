@@ -123,6 +123,8 @@ codes! {
     VERIFY_INPUTS_FIXED = Verify "verify/inputs-fixed" Information "The candidate saw only the program's own inputs";
     /// Nothing of the answer could be compared.
     VERIFY_NOTHING_COMPARED = Verify "verify/nothing-compared" Error "Nothing was there to compare";
+    /// A format narrower than the reference's.
+    VERIFY_PRECISION_LOWERED = Verify "verify/precision-lowered" Error "The candidate computes in a lower precision";
     /// A candidate that does not come to an end.
     VERIFY_TIMEOUT = Verify "verify/timeout" Error "The candidate does not come to an end";
     /// Another answer than the reference's.

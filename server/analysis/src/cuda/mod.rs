@@ -26,6 +26,7 @@ mod macros;
 mod mask;
 mod parse;
 mod tidy;
+mod words;
 mod workspace;
 
 #[cfg(test)]
@@ -34,4 +35,5 @@ mod tests;
 pub use assume::assume;
 pub use document::Document;
 pub use parse::KeepGoing;
+pub use words::words;
 pub use workspace::Workspace;

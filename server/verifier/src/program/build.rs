@@ -35,6 +35,8 @@ pub struct Builder {
     pub workspace: Option<PathBuf>,
     /// The folder of the simulator's runtime library, for a simulated device.
     pub runtime: Option<PathBuf>,
+    /// The file that sources which lie elsewhere are versions of: they get its flags, and find the headers beside it.
+    pub origin: Option<PathBuf>,
     /// How long one build may take.
     pub time_limit: Duration,
 }
@@ -162,10 +164,11 @@ pub async fn build(
     let Some(first) = program.sources.first().cloned() else {
         return Err(BuildError::Internal { reason: "a program without a source".to_owned() });
     };
-    let request = CompileRequest::new(&first, "", Language::Cuda, builder.toolkit.clone())
+    let file = builder.origin.clone().unwrap_or_else(|| first.clone());
+    let request = CompileRequest::new(&file, "", Language::Cuda, builder.toolkit.clone())
         .configured(&builder.config, builder.workspace.clone())
         .await;
-    let planned = tokio::task::spawn_blocking(move || plan::plan(&request, &first))
+    let planned = tokio::task::spawn_blocking(move || plan::plan(&request, &file))
         .await
         .map_err(|error| BuildError::Internal { reason: error.to_string() })??;
     let Some(plan) = planned else {
@@ -218,6 +221,11 @@ impl Flags {
             program.sources.iter().all(|file| file.extension().is_some_and(|ending| ending != "cu"));
         if of_headers {
             arguments.extend(["-x".to_owned(), "cu".to_owned()]);
+        }
+        let elsewhere =
+            |folder: &&std::path::Path| program.sources.iter().any(|file| file.parent() != Some(folder));
+        if let Some(folder) = builder.origin.as_deref().and_then(std::path::Path::parent).filter(elsewhere) {
+            arguments.push(format!("-I{}", folder.display()));
         }
         arguments.extend(builder.device_flags());
         let kept = |note: &&String| !note.contains("was assumed");
