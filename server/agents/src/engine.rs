@@ -118,6 +118,13 @@ pub struct Tokens {
     pub estimated: bool,
 }
 
+impl Tokens {
+    /// Both ways.
+    pub fn sum(&self) -> u64 {
+        self.prompt + self.completion
+    }
+}
+
 /// Why an engine has no answer at all.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {

@@ -3,6 +3,9 @@
 //! Architecture invariant: HTTP to a model lives only here.
 
 pub mod engine;
+pub mod optimize;
+pub mod patch;
 mod plan;
+pub mod run;
 
 pub use plan::{Plan, Task};

@@ -7,7 +7,7 @@
 mod cost;
 mod table;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub use table::table;
 use crate::harness::{self, Answers, Subject};
 use crate::program::{BuildError, Builder, End, Program, RunError, Running, Target, build, run};
 use crate::simulation::{Options, Report};
-use crate::verify::{VerifyError, ended, harness_for};
+use crate::verify::{VerifyError, ended, harness_around, harness_for};
 
 /// What was measured of one version of a target.
 #[derive(Clone, Debug)]
@@ -36,12 +36,14 @@ pub struct Measured {
 pub struct Measurement {
     /// How it is built, and for which device.
     pub builder: Builder,
-    /// Arguments for the program.
+    /// Arguments for a program.
     pub arguments: Vec<String>,
+    /// What was said of a kernel.
+    pub answers: Answers,
     /// How long one run may take.
     pub time_limit: Duration,
     /// Our own program, for the simulator's process.
-    pub executable: std::path::PathBuf,
+    pub executable: PathBuf,
 }
 
 /// Why nothing was measured.
@@ -82,16 +84,27 @@ impl From<RunError> for MeasureError {
     }
 }
 
-/// Runs a program on the simulator, and says what its kernels cost.
+/// Runs a version of a target on the simulator, and says what its kernels cost. A kernel runs in the harness of the reference's
+/// kernel, so that all versions get the same inputs.
 ///
 /// # Errors
 /// It does not build or run, or the job was cancelled.
 pub async fn measure(
     measurement: &Measurement,
-    program: &Program,
+    reference: &Target,
+    version: &Target,
     cancel: &CancellationToken,
 ) -> Result<Measured, MeasureError> {
-    let built = build(&measurement.builder, program, cancel).await?;
+    let scratch = Scratch::new("harness")
+        .map_err(|source| VerifyError::File { path: PathBuf::from("the scratch folder"), source })?;
+    let program = match reference {
+        Target::Program(_) => program_of(version, &measurement.answers, &scratch)?,
+        Target::Kernel { path, kernel } => {
+            let text = harness_around((path, kernel), version, &measurement.answers)?;
+            harness_program(&text, path, kernel, &scratch)?
+        }
+    };
+    let built = build(&measurement.builder, &program, cancel).await?;
     let running = Running {
         device: measurement.builder.device.clone(),
         arguments: measurement.arguments.clone(),
@@ -136,12 +149,7 @@ pub fn program_of(target: &Target, answers: &Answers, scratch: &Scratch) -> Resu
 }
 
 /// Writes the text of a harness around a kernel of `path` into `scratch`, as a program.
-pub(crate) fn harness_program(
-    text: &str,
-    path: &Path,
-    name: &str,
-    scratch: &Scratch,
-) -> Result<Program, VerifyError> {
+fn harness_program(text: &str, path: &Path, name: &str, scratch: &Scratch) -> Result<Program, VerifyError> {
     let file = scratch.path().join("harness.cu");
     std::fs::write(&file, text).map_err(|source| VerifyError::File { path: file.clone(), source })?;
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();

@@ -10,7 +10,7 @@ mod program;
 mod request;
 
 pub(crate) use judge::words as ended;
-pub use kernel::prepare as harness_for;
+pub use kernel::{harness_around, prepare as harness_for};
 pub use request::{Progress, Request, VerifyError};
 
 use stitch_findings::Verdict;

@@ -60,7 +60,8 @@ pub(super) async fn verify(
     cancel: &CancellationToken,
 ) -> Result<Verdict, VerifyError> {
     let reference = prepare(path, kernel, &request.answers)?;
-    let (candidate_path, candidate_kernel, configuration) = candidate(request, &reference)?;
+    let (candidate_path, candidate_kernel, configuration) =
+        candidate(&request.candidate, &request.candidate_name, &reference, &request.answers)?;
     let device = &request.builder.device;
     let mut judge = Judge::new(
         &request.reference_name,
@@ -107,14 +108,16 @@ type Configuration = Option<([u64; 3], [u64; 3], u64)>;
 
 /// The candidate's file, its kernel, and how it is launched if its own file says it.
 fn candidate(
-    request: &Request,
+    candidate: &Target,
+    candidate_name: &str,
     reference: &Prepared,
+    answers: &Answers,
 ) -> Result<(PathBuf, String, Configuration), VerifyError> {
-    let (path, name) = match &request.candidate {
+    let (path, name) = match candidate {
         Target::Kernel { path, kernel } => (path.clone(), Some(kernel.clone())),
         Target::Program(program) => match program.sources.first() {
             Some(path) => (path.clone(), None),
-            None => return Err(VerifyError::Mismatch(format!("{} has no file.", request.candidate_name))),
+            None => return Err(VerifyError::Mismatch(format!("{candidate_name} has no file."))),
         },
     };
     let text = read(&path)?;
@@ -124,11 +127,25 @@ fn candidate(
         [only] => only.clone(),
         _ => reference.kernel.clone(),
     });
-    let (kernel, _) = harness::find(analysis.outline(), &request.candidate_name, &name)?;
-    let said = request.answers.grid.is_some() || request.answers.block.is_some();
+    let (kernel, _) = harness::find(analysis.outline(), candidate_name, &name)?;
+    let said = answers.grid.is_some() || answers.block.is_some();
     let own = harness::configuration(analysis.outline(), kernel)
         .filter(|_| !said && reference.configuration.is_some());
     Ok((path, kernel.qualified_name.clone(), own))
+}
+
+/// The text of the harness that a candidate is run in: the reference's, around the candidate's kernel.
+///
+/// # Errors
+/// There is no such kernel, or something must be said about it.
+pub fn harness_around(
+    (path, kernel): (&Path, &str),
+    candidate_target: &Target,
+    answers: &Answers,
+) -> Result<String, VerifyError> {
+    let reference = prepare(path, kernel, answers)?;
+    let (path, kernel, configuration) = candidate(candidate_target, "the candidate", &reference, answers)?;
+    Ok(harness::write(&reference.harness, &Subject { path: &path, kernel: &kernel, configuration }))
 }
 
 /// Runs both on inputs drawn anew, and compares their outputs. Whether it is worth going on.

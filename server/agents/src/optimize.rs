@@ -1,0 +1,295 @@
+//! The loop: from a target to a verified edit.
+//!
+//! One loop for both engines, on the command line and in the editor. It holds no state but the run's history: [`decide()`] says from that what
+//! comes next, and what came of it is written down before anything else happens.
+
+mod brief;
+mod conclude;
+mod decide;
+mod evaluate;
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+pub use brief::{read, scope};
+pub use decide::{Step, decide};
+pub use evaluate::{JudgeError, Judgement, LEAST_GAIN, Version, compared};
+
+use crate::engine::{Engine, EngineError, Exchange, Feedback, Proposal, Tokens, Watch};
+use crate::run::{self, Attempt, Conclusion, Entry, Outcome, Run, RunError};
+use crate::{Plan, Task};
+
+/// Something that a person who watches a run should see.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event<'a> {
+    /// A stage of the loop began.
+    Stage {
+        /// Its name: `planning`, `coding`, `building the candidate`.
+        stage: &'a str,
+        /// What it is about: the task.
+        about: &'a str,
+    },
+    /// The model is answering.
+    Streaming {
+        /// Who: `planner`, `coder`.
+        role: &'a str,
+        /// Bytes so far.
+        bytes: usize,
+    },
+    /// Something was written to the run's history.
+    Happened {
+        /// What.
+        #[serde(flatten)]
+        entry: &'a Entry,
+    },
+}
+
+/// Watches a run.
+pub trait Observer: Send + Sync {
+    /// Called with what happens, as it happens.
+    fn on(&self, event: &Event<'_>);
+}
+
+/// Why a run came to no end. It can be resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum OptimizeError {
+    /// The run's folder can't be used.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The engine has no answer.
+    #[error("{0}")]
+    Engine(EngineError),
+    /// The target can't be judged.
+    #[error(transparent)]
+    Judge(JudgeError),
+    /// The job was cancelled.
+    #[error("The run was cancelled. `stitchcuda runs resume` goes on with it.")]
+    Cancelled,
+}
+
+impl From<EngineError> for OptimizeError {
+    fn from(error: EngineError) -> Self {
+        if matches!(error, EngineError::Cancelled) { Self::Cancelled } else { Self::Engine(error) }
+    }
+}
+
+impl From<JudgeError> for OptimizeError {
+    fn from(error: JudgeError) -> Self {
+        if matches!(error, JudgeError::Cancelled) { Self::Cancelled } else { Self::Judge(error) }
+    }
+}
+
+/// Goes on with a run until it comes to its end.
+///
+/// # Errors
+/// The engine or the Verifier can't go on, the run's folder can't be written, or the job was cancelled. What was done until then is in
+/// the run's folder, and a later call goes on from there.
+pub async fn optimize<E: Engine>(
+    run: &mut Run,
+    judgement: &Judgement,
+    engine: &mut E,
+    observer: &dyn Observer,
+    cancel: &CancellationToken,
+) -> Result<Conclusion, OptimizeError> {
+    let device = judgement.measurement.builder.device.to_string();
+    let mut work = Work { run, judgement, engine, observer, cancel, device };
+    loop {
+        if cancel.is_cancelled() {
+            return Err(OptimizeError::Cancelled);
+        }
+        let entry = match decide(work.run.history(), &work.run.manifest().budget) {
+            Step::Baseline => work.baseline().await?,
+            Step::Plan => work.plan(None).await?,
+            Step::Replan(reason) => work.plan(Some(reason)).await?,
+            Step::Code { plan, task } => work.attempt(plan, task).await?,
+            Step::Finish(why) => {
+                let conclusion = conclude::conclude(work.run.history(), why);
+                work.happened(Entry::Conclusion(conclusion.clone()))?;
+                return Ok(conclusion);
+            }
+        };
+        work.happened(entry)?;
+    }
+}
+
+/// A run at work.
+struct Work<'a, E> {
+    run: &'a mut Run,
+    judgement: &'a Judgement,
+    engine: &'a mut E,
+    observer: &'a dyn Observer,
+    cancel: &'a CancellationToken,
+    device: String,
+}
+
+impl<E: Engine> Work<'_, E> {
+    fn happened(&mut self, entry: Entry) -> Result<(), RunError> {
+        self.observer.on(&Event::Happened { entry: &entry });
+        self.run.append(entry)
+    }
+
+    fn reference(&self) -> Version {
+        Version { path: self.run.reference_path(), text: self.run.reference().to_owned() }
+    }
+
+    async fn baseline(&mut self) -> Result<Entry, OptimizeError> {
+        self.observer.on(&Event::Stage { stage: "measuring the reference", about: "" });
+        let begun = Instant::now();
+        let reference = self.reference();
+        let measured = self.judgement.baseline(&reference, self.cancel).await?;
+        let profile = stitch_verifier::measure::table(&measured, &reference.path);
+        Ok(Entry::Baseline { cost: measured.cost, profile, seconds: begun.elapsed().as_secs_f64() })
+    }
+
+    async fn plan(&mut self, reason: Option<String>) -> Result<Entry, OptimizeError> {
+        let stage = if reason.is_some() { "planning again" } else { "planning" };
+        self.observer.on(&Event::Stage { stage, about: reason.as_deref().unwrap_or_default() });
+        let begun = Instant::now();
+        let brief = brief::brief(self.run, &self.device)?;
+        let last = plans(self.run.history()).last().cloned();
+        let watcher = Watcher::new(self.run, self.observer);
+        let plan = match (&reason, &last) {
+            (Some(reason), Some(last)) => {
+                self.engine.replan(&brief, last, reason, &watcher, self.cancel).await?
+            }
+            _ => self.engine.plan(&brief, &watcher, self.cancel).await?,
+        };
+        let tokens = watcher.done()?;
+        Ok(Entry::Plan { plan, reason, seconds: begun.elapsed().as_secs_f64(), tokens })
+    }
+
+    async fn attempt(&mut self, plan: usize, task: usize) -> Result<Entry, OptimizeError> {
+        let begun = Instant::now();
+        let to_do = plans(self.run.history()).nth(plan).and_then(|plan| plan.tasks.get(task)).cloned();
+        let to_do = to_do.unwrap_or_default();
+        self.observer.on(&Event::Stage { stage: "coding", about: &to_do.title });
+        let feedback = brief::feedback(self.run, plan, task)?;
+        let number = u32::try_from(run::attempts(self.run.history()).count() + 1).unwrap_or(u32::MAX);
+        let (proposal, tokens) = self.code(&to_do, feedback.as_ref()).await?;
+        let mut attempt = Attempt {
+            number,
+            plan,
+            task,
+            title: to_do.title.clone(),
+            outcome: Outcome::Declined,
+            said: String::new(),
+            explanation: String::new(),
+            gain: None,
+            cost: None,
+            profile: String::new(),
+            verdict: None,
+            findings: Vec::new(),
+            seconds: 0.0,
+            tokens,
+        };
+        match proposal {
+            Proposal::Declined { reason } => {
+                self.run.write_candidate(number, &self.run.current()?)?;
+                attempt.said = format!("not done: {reason}");
+            }
+            Proposal::Unusable { answer, reason } => {
+                self.run.write_candidate(number, &answer)?;
+                attempt.outcome = Outcome::Unusable;
+                attempt.said = format!("the answer could not be used: {reason}");
+            }
+            Proposal::Candidate { text, explanation } => {
+                attempt.explanation = explanation;
+                self.judge(&mut attempt, text).await?;
+            }
+        }
+        attempt.seconds = begun.elapsed().as_secs_f64();
+        Ok(Entry::Attempt(Box::new(attempt)))
+    }
+
+    async fn code(
+        &mut self,
+        task: &Task,
+        feedback: Option<&Feedback>,
+    ) -> Result<(Proposal, Tokens), OptimizeError> {
+        let brief = brief::brief(self.run, &self.device)?;
+        let watcher = Watcher::new(self.run, self.observer);
+        let proposal = self.engine.code(&brief, task, feedback, &watcher, self.cancel).await?;
+        let tokens = watcher.done()?;
+        Ok((proposal, tokens))
+    }
+
+    async fn judge(&mut self, attempt: &mut Attempt, text: String) -> Result<(), OptimizeError> {
+        let current = self.run.current()?;
+        let path = self.run.write_candidate(attempt.number, &text)?;
+        if text == current {
+            attempt.outcome = Outcome::NotBetter;
+            attempt.said = "no better: the candidate is the code as it was".to_owned();
+            return Ok(());
+        }
+        let reference_cost = reference_cost(self.run.history());
+        let to_beat = run::best(self.run.history()).and_then(|best| best.cost.clone());
+        let to_beat = to_beat.unwrap_or_else(|| reference_cost.clone());
+        let progress = |stage: &str| self.observer.on(&Event::Stage { stage, about: &attempt.title });
+        let candidate = Version { path, text };
+        let evaluated =
+            self.judgement.evaluate(&self.reference(), &candidate, &to_beat, &progress, self.cancel).await?;
+        attempt.outcome = evaluated.outcome;
+        attempt.said = evaluated.said;
+        attempt.verdict = evaluated.verdict;
+        attempt.findings = evaluated.findings;
+        attempt.profile = evaluated.profile;
+        attempt.gain = evaluated.cost.as_ref().map(|cost| reference_cost.over(cost));
+        attempt.cost = evaluated.cost;
+        Ok(())
+    }
+}
+
+fn plans(history: &[Entry]) -> impl Iterator<Item = &Plan> {
+    history.iter().filter_map(|entry| match entry {
+        Entry::Plan { plan, .. } => Some(plan),
+        _ => None,
+    })
+}
+
+fn reference_cost(history: &[Entry]) -> stitch_verifier::measure::Cost {
+    let of = |entry: &Entry| match entry {
+        Entry::Baseline { cost, .. } => Some(cost.clone()),
+        _ => None,
+    };
+    history.iter().find_map(of).unwrap_or_default()
+}
+
+/// Writes exchanges down as they come, and adds up what they cost.
+struct Watcher<'a> {
+    run: &'a Run,
+    observer: &'a dyn Observer,
+    seen: Mutex<(Tokens, Option<RunError>)>,
+}
+
+impl<'a> Watcher<'a> {
+    fn new(run: &'a Run, observer: &'a dyn Observer) -> Self {
+        Self { run, observer, seen: Mutex::default() }
+    }
+
+    /// What was spent, or why an exchange could not be written down.
+    fn done(self) -> Result<Tokens, RunError> {
+        let (tokens, trouble) = self.seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        trouble.map_or(Ok(tokens), Err)
+    }
+}
+
+impl Watch for Watcher<'_> {
+    fn streaming(&self, role: &str, bytes: usize) {
+        self.observer.on(&Event::Streaming { role, bytes });
+    }
+
+    fn exchanged(&self, exchange: &Exchange) {
+        let written = self.run.write_exchange(exchange);
+        let mut seen = self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        seen.0.prompt += exchange.tokens.prompt;
+        seen.0.completion += exchange.tokens.completion;
+        seen.0.estimated |= exchange.tokens.estimated;
+        if let Err(error) = written {
+            seen.1.get_or_insert(error);
+        }
+    }
+}
