@@ -8,6 +8,7 @@ mod decode;
 mod language;
 mod outline;
 mod python;
+pub mod rewrites;
 mod rules;
 mod text;
 

@@ -20,6 +20,8 @@ pub enum Producer {
     Ptxas,
     /// clang's type check between keystrokes, where clang is installed.
     Clang,
+    /// Our own rewrites: what is offered as an edit, not told as a finding.
+    Rewrite,
     /// The Verifier, about a candidate.
     Verify,
 }
@@ -32,6 +34,7 @@ impl Producer {
             Self::Nvcc => "nvcc",
             Self::Ptxas => "ptxas",
             Self::Clang => "clang",
+            Self::Rewrite => "rewrite",
             Self::Verify => "verify",
         }
     }
@@ -87,6 +90,8 @@ codes! {
     NVCC_WARNING = Nvcc "nvcc/warning" Warning "nvcc warns";
     /// Registers that did not fit went to local memory.
     PTXAS_SPILL = Ptxas "ptxas/spill" Information "Registers spill to local memory";
+    /// A power with a small constant exponent, as a product.
+    POWERS_TO_PRODUCTS = Rewrite "rewrite/powers-to-products" Hint "Write small powers as products";
     /// A CUDA API call whose error is dropped.
     API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored" off;
     /// A block of more than 1024 threads, or not a multiple of the warp.

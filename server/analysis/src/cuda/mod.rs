@@ -25,6 +25,7 @@ mod locals;
 mod macros;
 mod mask;
 mod parse;
+mod reading;
 mod tidy;
 mod words;
 mod workspace;
@@ -34,6 +35,8 @@ mod tests;
 
 pub use assume::assume;
 pub use document::Document;
+pub use lexer::{Kind as TokenKind, Lexer, Token};
 pub use parse::KeepGoing;
+pub use reading::{Directives, Reading};
 pub use words::words;
 pub use workspace::Workspace;

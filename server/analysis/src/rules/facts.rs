@@ -114,6 +114,10 @@ pub struct Power<'t> {
     pub name: &'t str,
     /// The base.
     pub base: Node<'t>,
+    /// The base's type.
+    pub base_type: Type,
+    /// The exponent's type.
+    pub exponent_type: Type,
     /// The exponent.
     pub exponent: f64,
 }

@@ -170,8 +170,10 @@ impl<'t> Walker<'t> {
         // A local constant has a name since it may be changed.
         let is_named = Kind::of(exponent.node) == Kind::Identifier
             && self.names.resolve(self.text(exponent.node), exponent.node.start_byte()).is_some();
+        let exponent_type = exponent.value.loaded().ty;
         if let Some(exponent) = exponent.value.number().filter(|_| !is_named) {
-            self.facts.powers.push(Power { node, name, base: base.node, exponent });
+            let base_type = base.value.loaded().ty;
+            self.facts.powers.push(Power { node, name, base: base.node, base_type, exponent_type, exponent });
         }
     }
 }

@@ -45,26 +45,26 @@ struct Frame<'t> {
 
 /// The walk's state.
 pub struct Walker<'t> {
-    pub(super) source: &'t str,
-    pub(super) function: &'t Function,
-    pub(super) environment: &'t Environment,
+    pub(crate) source: &'t str,
+    pub(crate) function: &'t Function,
+    pub(crate) environment: &'t Environment,
     /// The template arguments that hold.
-    pub(super) instance: &'t [Option<i64>],
-    pub(super) names: Names<'t>,
+    pub(crate) instance: &'t [Option<i64>],
+    pub(crate) names: Names<'t>,
     /// The value of each variable, once it is known.
-    pub(super) settled: Vec<Option<Value>>,
+    pub(crate) settled: Vec<Option<Value>>,
     /// Whether each variable is used after its declaration.
-    pub(super) used: Vec<bool>,
-    pub(super) facts: Facts<'t>,
+    pub(crate) used: Vec<bool>,
+    pub(crate) facts: Facts<'t>,
     stack: Vec<Entry<'t>>,
     frames: Vec<Frame<'t>>,
     few: u32,
     /// How many lambdas are open.
-    pub(super) lambdas: u32,
+    pub(crate) lambdas: u32,
     /// The last `thread % divisor` whose divisor is not constant, and the divisor.
-    pub(super) last_remainder: Option<(Node<'t>, Node<'t>)>,
+    pub(crate) last_remainder: Option<(Node<'t>, Node<'t>)>,
     /// What the function returns.
-    pub(super) returns: Type,
+    pub(crate) returns: Type,
 }
 
 /// Walks over a function, with these template arguments, and notes what the rules need.

@@ -1,0 +1,230 @@
+//! Expressions: whether one may be written twice or moved, and where its value goes.
+
+use tree_sitter::Node;
+
+use super::context::span;
+use super::uses::nodes;
+use super::{Context, Edit, Function};
+use crate::cuda::{Lexer, TokenKind};
+use crate::rules::kind::Kind;
+use crate::rules::types::{Maths, Type, maths};
+
+/// Whether evaluating an expression twice is the same as once: no call, no assignment, no step, no macro that may hide one.
+pub fn has_no_effect(context: &Context, expression: Node) -> bool {
+    nodes(expression).all(|node| match Kind::of(node) {
+        Kind::Call
+        | Kind::Assignment
+        | Kind::Update
+        | Kind::Lambda
+        | Kind::KernelCall
+        | Kind::CompoundLiteral => false,
+        Kind::Identifier => !hides_an_effect(context, context.text(node)),
+        _ => !matches!(node.kind(), "new_expression" | "delete_expression" | "co_await_expression" | "ERROR"),
+    })
+}
+
+/// Whether the file has a macro of this name that does more than to stand for a value.
+fn hides_an_effect(context: &Context, name: &str) -> bool {
+    let bytes = context.source.as_bytes();
+    context.directives.lines.iter().any(|line| {
+        let mut tokens = Lexer::within(context.source, line.start + 1, line.end).skip(1);
+        tokens.next().is_some_and(|token| token.text(bytes) == name.as_bytes())
+            && tokens.any(|token| matches!(token.kind, TokenKind::Byte(b'(' | b'=' | b'+' | b'-')))
+    })
+}
+
+/// Whether an expression is short and plain enough to be written several times: a name, a member, an element.
+pub fn is_simple(context: &Context, expression: Node) -> bool {
+    const MOST_NODES: usize = 12;
+    let plain = |node: Node| {
+        matches!(
+            Kind::of(node),
+            Kind::Identifier | Kind::Field | Kind::Subscript | Kind::Indices | Kind::Number
+        ) || matches!(node.kind(), "field_identifier" | "this" | "[" | "]" | "." | "->")
+    };
+    nodes(expression).all(plain)
+        && nodes(expression).count() <= MOST_NODES
+        && has_no_effect(context, expression)
+}
+
+/// The macro among whose arguments `node` stands: one of the file, or a name in capitals.
+pub fn macro_around<'c>(context: &Context<'c>, node: Node) -> Option<&'c str> {
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        if Kind::of(parent) == Kind::Call
+            && let Some(callee) = parent.child_by_field_name("function")
+        {
+            let name = context.text(callee);
+            let is_loud = name.len() > 1 && !name.contains(|c: char| c.is_lowercase());
+            if is_loud || context.environment.function_macro(name).is_some() {
+                return Some(name);
+            }
+        }
+        if Kind::of(parent) == Kind::Function {
+            return None;
+        }
+        at = parent;
+    }
+    None
+}
+
+/// Whether a product in place of `node` must stand in parentheses, for what is around it.
+pub fn needs_parentheses(node: Node) -> bool {
+    let Some(parent) = node.parent() else { return true };
+    match Kind::of(parent) {
+        Kind::Parenthesized
+        | Kind::Arguments
+        | Kind::Indices
+        | Kind::InitDeclarator
+        | Kind::Return
+        | Kind::InitializerList
+        | Kind::ExpressionStatement => false,
+        Kind::Assignment => parent.child_by_field_name("right") != Some(node),
+        Kind::Binary => match parent.child_by_field_name("operator").map_or("", |operator| operator.kind()) {
+            "+" | "-" | "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||" => false,
+            // `x * x * y` is what `(x * x) * y` is.
+            "*" | "/" => parent.child_by_field_name("left") != Some(node),
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
+/// The type that the value of `node` is converted to as soon as it is computed: that of a variable it is assigned to or starts,
+/// of what the function returns, of a cast, of the parameter of a function of the maths library.
+pub fn goes_straight_to(context: &Context, function: &Function, node: Node) -> Type {
+    let walker = function.walker();
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        match Kind::of(parent) {
+            Kind::Parenthesized => at = parent,
+            Kind::InitDeclarator => {
+                let mut name = parent;
+                while let Some(inner) = name.child_by_field_name("declarator") {
+                    name = inner;
+                }
+                let variable = walker.names.resolve(context.text(name), parent.end_byte());
+                let variable = variable.map(|id| &walker.names.variables[id]);
+                return variable
+                    .filter(|v| !v.is_auto && v.dimensions.is_empty())
+                    .map_or(Type::UNKNOWN, |v| v.ty);
+            }
+            Kind::Assignment => {
+                let operator = parent.child_by_field_name("operator").map_or("", |operator| operator.kind());
+                let left = parent.child_by_field_name("left").filter(|_| operator == "=");
+                return left.map_or(Type::UNKNOWN, |left| type_of_place(context, function, left));
+            }
+            Kind::Return => {
+                let is_lambda = std::iter::successors(Some(parent), |node| node.parent())
+                    .any(|node| Kind::of(node) == Kind::Lambda);
+                return if is_lambda { Type::UNKNOWN } else { walker.returns };
+            }
+            Kind::Cast => {
+                let ty = parent.child_by_field_name("type");
+                return ty.map_or(Type::UNKNOWN, |ty| context.environment.type_of(context.text(ty)));
+            }
+            Kind::Arguments => {
+                let callee = parent.parent().and_then(|call| call.child_by_field_name("function"));
+                let name = callee.map_or("", |callee| context.text(callee));
+                let is_float = maths(name) == Some(Maths::Float) && !context.defines(name);
+                return if is_float { Type::FLOAT } else { Type::UNKNOWN };
+            }
+            _ => return Type::UNKNOWN,
+        }
+    }
+    Type::UNKNOWN
+}
+
+/// The type of a variable, or of an element of one.
+fn type_of_place(context: &Context, function: &Function, place: Node) -> Type {
+    let mut depth = 0u8;
+    let mut at = place;
+    while let Kind::Subscript | Kind::Pointer | Kind::Parenthesized = Kind::of(at) {
+        let is_step = Kind::of(at) != Kind::Parenthesized;
+        if Kind::of(at) == Kind::Pointer && at.child(0).is_none_or(|first| first.kind() != "*") {
+            return Type::UNKNOWN;
+        }
+        depth += u8::from(is_step);
+        match at.child_by_field_name("argument").or_else(|| at.named_child(0)) {
+            Some(inner) => at = inner,
+            None => return Type::UNKNOWN,
+        }
+    }
+    let walker = function.walker();
+    let variable = walker.names.resolve(context.text(at), at.start_byte());
+    let variable = variable.map(|id| &walker.names.variables[id]);
+    match variable.filter(|variable| !variable.is_auto && variable.ty.pointers == depth) {
+        Some(variable) => Type { pointers: 0, ..variable.ty },
+        None => Type::UNKNOWN,
+    }
+}
+
+/// A name for a new variable of a function: `stem`, or `stem2` and so on where that is taken.
+pub fn unused_name(context: &Context, function: &Function, stem: &str) -> String {
+    let bytes = context.source.as_bytes();
+    let is_taken = |name: &str| {
+        let of_file = context.outline.functions.iter().any(|f| f.name == name);
+        let body = function.outline.span;
+        of_file
+            || context.macro_that_mentions(name).is_some()
+            || context.tokens.iter().any(|token| {
+                body.start <= token.start && token.end <= body.end && token.text(bytes) == name.as_bytes()
+            })
+    };
+    let numbered = (2..).map(|number| format!("{stem}{number}"));
+    let mut names = std::iter::once(stem.to_owned()).chain(numbered);
+    names.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+/// The edit that declares `name` with the value of `expression` before the statement around it. `None` where the expression is
+/// not surely evaluated there, once, before anything else that the statement does.
+pub fn hoist(context: &Context, expression: Node, ty: &str, name: &str) -> Option<Edit> {
+    let mut at = expression;
+    let statement = loop {
+        let parent = at.parent()?;
+        match Kind::of(parent) {
+            Kind::Compound => break at,
+            Kind::Binary => {
+                let operator = parent.child_by_field_name("operator")?.kind();
+                if matches!(operator, "&&" | "||") {
+                    return None;
+                }
+            }
+            Kind::Parenthesized
+            | Kind::Arguments
+            | Kind::Call
+            | Kind::Unary
+            | Kind::Cast
+            | Kind::Subscript
+            | Kind::Indices
+            | Kind::InitDeclarator
+            | Kind::Declaration
+            | Kind::Assignment
+            | Kind::ExpressionStatement
+            | Kind::Return => {}
+            _ => return None,
+        }
+        at = parent;
+    };
+    let mut cursor = statement.walk();
+    if statement.children_by_field_name("declarator", &mut cursor).count() > 1 {
+        return None;
+    }
+    let top = statement.named_child(0).filter(|top| Kind::of(*top) == Kind::Assignment);
+    let is_quiet = nodes(statement).all(|node| match Kind::of(node) {
+        Kind::Assignment => Some(node) == top,
+        Kind::Update | Kind::Lambda | Kind::Comma => false,
+        Kind::Call => node.child_by_field_name("function").is_some_and(|callee| {
+            let name = context.text(callee).rsplit("::").next().unwrap_or_default();
+            maths(name).is_some() && !context.defines(name)
+        }),
+        _ => true,
+    });
+    // A statement behind another on one line would be torn from it.
+    let own_line = context.indentation(statement.start_byte());
+    let line_start = context.source[..statement.start_byte()].rfind('\n').map_or(0, |at| at + 1);
+    let begins_line = context.source.get(line_start..statement.start_byte()) == Some(own_line);
+    let value = context.text(expression);
+    let fits = is_quiet && begins_line && !value.contains(['\n', '#']) && !value.contains("//");
+    fits.then(|| Edit::insert(span(statement).start, format!("const {ty} {name} = {value};\n{own_line}")))
+}
