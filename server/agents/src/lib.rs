@@ -2,6 +2,7 @@
 //!
 //! Architecture invariant: HTTP to a model lives only here.
 
+pub mod builtin;
 pub mod engine;
 pub mod optimize;
 pub mod patch;

@@ -3,6 +3,7 @@
 //! One loop for both engines, on the command line and in the editor. It holds no state but the run's history: [`decide()`] says from that what
 //! comes next, and what came of it is written down before anything else happens.
 
+mod aim;
 mod brief;
 mod conclude;
 mod decide;
@@ -14,7 +15,8 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-pub use brief::{read, scope};
+pub use aim::{Aim, AimError, aim};
+pub use brief::read;
 pub use decide::{Step, decide};
 pub use evaluate::{JudgeError, Judgement, LEAST_GAIN, Version, compared};
 

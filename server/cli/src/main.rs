@@ -10,8 +10,10 @@ mod explain;
 mod format;
 mod interrupt;
 mod lsp;
+mod optimize;
 mod profile;
 mod progress;
+mod runs;
 mod settings;
 mod setup;
 mod simulate;
@@ -46,8 +48,12 @@ enum Command {
     Explain(explain::Arguments),
     /// Speak the Language Server Protocol on the standard streams
     Lsp(lsp::Arguments),
+    /// Make a kernel or a program faster: plan, attempt, verify, measure, and show the best as a diff
+    Optimize(optimize::Arguments),
     /// Run a CUDA program on the simulator and say what its kernels do
     Profile(profile::Arguments),
+    /// Show, compare, resume or remove the runs of `optimize`
+    Runs(runs::Arguments),
     /// The simulator's own process: takes an order on its standard input
     #[command(hide = true)]
     Simulate,
@@ -67,7 +73,9 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => print_with(|out| demo::run(&arguments, out)),
         Command::Doctor(arguments) => print_with(|out| doctor::run(&arguments, out)),
         Command::Explain(arguments) => print_with(|out| explain::run(&arguments, out)),
+        Command::Optimize(arguments) => print_with(|out| optimize::run(&arguments, out)),
         Command::Profile(arguments) => print_with(|out| profile::run(&arguments, out)),
+        Command::Runs(arguments) => print_with(|out| runs::run(&arguments, out)),
         Command::Toolchain(arguments) => print_with(|out| toolchain::run(&arguments, out)),
         Command::Verify(arguments) => print_with(|out| verify::run(&arguments, out)),
     }

@@ -35,6 +35,11 @@ impl Spinner {
         self.bar.set_message(message.to_owned());
     }
 
+    /// Prints something without disturbing it.
+    pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+
     /// Takes it away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use stitch_agents::run::Manifest;
 use stitch_session::config::{Config, Device};
 use stitch_session::folders::Folders;
 use stitch_toolchain::discovery;
@@ -15,7 +16,7 @@ use crate::settings::Surrounding;
 use crate::status::Status;
 
 /// Flags that say which program, where and for how long.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct ProgramArguments {
     /// Where to run: auto, cuda:N, or a simulated device as sim:NAME
     #[arg(long, value_parser = device)]
@@ -55,6 +56,17 @@ pub struct ProgramArguments {
     pub arguments: Vec<String>,
 }
 
+/// A tolerance as it is typed.
+///
+/// # Errors
+/// It is no number from 0 to 1.
+pub fn tolerance(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("a number from 0 to 1 is expected".to_owned()),
+    }
+}
+
 fn device(text: &str) -> std::result::Result<Device, &'static str> {
     Device::try_from(text.to_owned())
 }
@@ -82,6 +94,21 @@ impl ProgramArguments {
         Ok(answers)
     }
 
+    /// The flags with which a run was begun.
+    ///
+    /// # Errors
+    /// Its device can't be read.
+    pub fn of_run(manifest: &Manifest) -> Result<Self> {
+        let device = Device::try_from(manifest.device.clone()).map_err(|error| anyhow::anyhow!(error))?;
+        Ok(Self {
+            device: Some(device),
+            with: manifest.with.clone(),
+            time_limit: manifest.time_limit_seconds,
+            arguments: manifest.arguments.clone(),
+            ..Self::default()
+        })
+    }
+
     /// The settings that these flags are.
     pub fn surrounding(&self) -> Result<Surrounding> {
         Surrounding::read(self.nvcc.iter().map(|nvcc| ("nvcc.path".to_owned(), nvcc.clone())).collect())
@@ -101,8 +128,8 @@ pub fn target(surrounding: &Surrounding, name: &str, with: &[PathBuf]) -> Result
     Ok(program::find(name, &surrounding.folder, with, surrounding.settings())?)
 }
 
-/// The file that a target's configuration is that of.
-fn file(target: &Target) -> Option<&Path> {
+/// The file that a target's configuration is that of, and that a candidate takes the place of.
+pub fn file(target: &Target) -> Option<&Path> {
     match target {
         Target::Program(program) => program.sources.first().map(PathBuf::as_path),
         Target::Kernel { path, .. } => Some(path),

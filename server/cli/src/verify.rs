@@ -29,7 +29,7 @@ pub struct Arguments {
     #[arg(required_unless_present = "write_harness")]
     candidate: Option<String>,
     /// How far a number may be off, relative to it, from 0 to 1 (default: 1e-4 for fp32 and text, 1e-2 for fp16 and bf16, 1e-9 for fp64)
-    #[arg(long, value_name = "SHARE", value_parser = tolerance)]
+    #[arg(long, value_name = "SHARE", value_parser = setup::tolerance)]
     tolerance: Option<f64>,
     /// Write the harness of the kernel to this file, and do no more
     #[arg(long, value_name = "FILE")]
@@ -39,13 +39,6 @@ pub struct Arguments {
     format: Format,
     #[command(flatten)]
     program: ProgramArguments,
-}
-
-fn tolerance(text: &str) -> std::result::Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("a number from 0 to 1 is expected".to_owned()),
-    }
 }
 
 /// The report of `--format json`.

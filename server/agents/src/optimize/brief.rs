@@ -82,19 +82,6 @@ fn profile(history: &[Entry]) -> String {
     })
 }
 
-/// The names of the functions that a selection touches: those that may be changed.
-pub fn scope(text: &str, selection: Option<Span>) -> Vec<String> {
-    let Some(selection) = selection else { return Vec::new() };
-    let analysis = Analysis::of(Language::Cuda, text);
-    let touches =
-        |span: Span| span.start < selection.end.max(selection.start + 1) && selection.start < span.end;
-    let functions = analysis.outline().functions.iter();
-    functions
-        .filter(|function| function.is_definition && touches(function.span))
-        .map(|function| function.qualified_name.clone())
-        .collect()
-}
-
 /// The text of a file as it is read everywhere else.
 ///
 /// # Errors

@@ -30,6 +30,8 @@ pub enum JobKind {
     Profile,
     /// Decides whether a candidate does what its reference does.
     Verify,
+    /// Makes a target faster: plan, attempts, verdicts.
+    Optimize,
 }
 
 /// How far a job is.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stitch_session::config::{Device, NamedTarget, Settings};
+use stitch_session::config::{Device, NamedTarget, Precision, Settings};
 
 /// What a person points at.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,8 @@ pub struct Program {
     pub own: Option<OwnBuild>,
     /// How far a number may be off, where the target says it.
     pub tolerance: Option<f64>,
+    /// The precision that may not be lowered, where the target says it.
+    pub precision: Option<Precision>,
     /// The device that the target says.
     pub device: Option<Device>,
 }
@@ -162,6 +164,7 @@ fn of_named(named: NamedTarget) -> Result<Program, TargetError> {
         inputs: target.inputs.iter().map(|file| folder.join(file)).collect(),
         own,
         tolerance: target.tolerance,
+        precision: target.precision,
         device: target.device,
         name,
     })

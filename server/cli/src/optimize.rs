@@ -1,0 +1,159 @@
+//! `stitchcuda optimize TARGET`: from a target to a verified edit.
+
+mod human;
+mod work;
+
+use std::io::Write;
+use std::ops::RangeInclusive;
+
+use anyhow::{Context, Result};
+use stitch_agents::optimize::{aim, read};
+use stitch_agents::run::{Budget, Manifest};
+use stitch_findings::Span;
+use stitch_session::config::Precision;
+use stitch_session::folders::Folders;
+use stitch_verifier::declared::{self, Declared};
+use stitch_verifier::program::Target;
+
+use crate::format::Format;
+use crate::setup::{self, ProgramArguments};
+use crate::status::Status;
+
+pub use human::print_record;
+pub use work::{Order, go_on};
+
+/// Arguments of `optimize`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// What to make faster: a CUDA program (file.cu), a kernel (file.cu::name), or a [target.NAME] of stitchcuda.toml
+    target: String,
+    /// Change only the functions that these lines touch, as in 10:42
+    #[arg(long, value_name = "FIRST:LAST", value_parser = lines)]
+    select: Option<RangeInclusive<usize>>,
+    #[command(flatten)]
+    spending: Spending,
+    /// How far a number may be off, relative to it, from 0 to 1; beside the kernel: `// stitchcuda: tolerance=1e-5`
+    #[arg(long, value_name = "SHARE", value_parser = setup::tolerance)]
+    tolerance: Option<f64>,
+    /// The precision that may not be lowered: fp64, fp32, tf32, fp16, bf16, fp8
+    #[arg(long, value_name = "FORMAT", value_parser = precision)]
+    precision: Option<Precision>,
+    #[command(flatten)]
+    ending: Ending,
+    #[command(flatten)]
+    program: ProgramArguments,
+}
+
+/// What may be spent.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Spending {
+    /// Candidates that may be tried
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    attempts: Option<u32>,
+    /// Minutes that the run may take
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    minutes: Option<u64>,
+}
+
+impl Spending {
+    /// The budget where nothing else is said.
+    pub fn over(&self, mut budget: Budget) -> Budget {
+        budget.attempts = self.attempts.unwrap_or(budget.attempts);
+        budget.seconds = self.minutes.map_or(budget.seconds, |minutes| minutes * 60);
+        budget
+    }
+}
+
+/// What becomes of the answer.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Ending {
+    /// Write the best attempt to the file, if that has not changed meanwhile
+    #[arg(long)]
+    pub apply: bool,
+    /// How to print; json prints one event a line
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+fn lines(text: &str) -> std::result::Result<RangeInclusive<usize>, String> {
+    let expected = || "two line numbers are expected, as in 10:42".to_owned();
+    let (first, last) = text.split_once(':').ok_or_else(expected)?;
+    let [first, last] = [first, last].map(|line| line.trim().parse::<usize>().ok());
+    match (first, last) {
+        (Some(first), Some(last)) if 1 <= first && first <= last => Ok(first..=last),
+        _ => Err(expected()),
+    }
+}
+
+fn precision(text: &str) -> std::result::Result<Precision, &'static str> {
+    declared::precision(text).ok_or("fp64, fp32, tf32, fp16, bf16 or fp8 is expected")
+}
+
+/// The bytes of lines of a text.
+fn span(text: &str, lines: &RangeInclusive<usize>) -> Result<Span> {
+    let mut starts = vec![0];
+    starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
+    let start = starts.get(lines.start() - 1).filter(|start| **start < text.len());
+    let start = *start.with_context(|| format!("the file has no line {}", lines.start()))?;
+    let end = starts.get(*lines.end()).copied().unwrap_or(text.len());
+    Ok(Span::new(start, end))
+}
+
+/// Optimises and prints.
+///
+/// # Errors
+/// Wrong usage; writing to `out`; a system that gives no threads.
+pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
+    let surrounding = arguments.program.surrounding()?;
+    let named = setup::target(&surrounding, &arguments.target, &arguments.program.with)?;
+    let file = setup::file(&named).context("the target names no file that may be changed")?.to_owned();
+    let text = read(&file).with_context(|| format!("{} could not be read", file.display()))?;
+    let selection = arguments.select.as_ref().map(|lines| span(&text, lines)).transpose()?;
+    let aim = aim(&named, &text, selection)
+        .map_err(|error| anyhow::anyhow!("{} can't be optimised: {error}", arguments.target))?;
+    let analysis = stitch_analysis::Analysis::of(stitch_analysis::Language::Cuda, &text);
+    let kernel = aim.kernel.as_ref().and_then(|name| {
+        analysis
+            .outline()
+            .kernels()
+            .find(|kernel| aim.scope.contains(&kernel.qualified_name) || kernel.name == *name)
+    });
+    let declared = Declared::of(&text, kernel)?;
+    let of_target = match &named {
+        Target::Program(program) => (program.tolerance, program.precision),
+        Target::Kernel { .. } => (None, None),
+    };
+    let runs =
+        Folders::find().state.context("no folder for runs is known; set STITCHCUDA_STATE_DIR")?.join("runs");
+    let manifest = Manifest {
+        schema: Manifest::SCHEMA.to_owned(),
+        id: String::new(),
+        started: Manifest::now(),
+        target: arguments.target.clone(),
+        folder: surrounding.folder.clone(),
+        file,
+        kernel: aim.kernel.clone(),
+        with: arguments.program.with.clone(),
+        selection,
+        scope: aim.scope.clone(),
+        device: String::new(),
+        engine: "builtin".to_owned(),
+        model: None,
+        tolerance: arguments.tolerance.or(declared.tolerance).or(of_target.0),
+        precision: arguments.precision.or(declared.precision).or(of_target.1),
+        arguments: arguments.program.arguments.clone(),
+        answers: arguments.program.answers()?,
+        time_limit_seconds: arguments.program.time_limit,
+        budget: arguments.spending.over(Budget::BUILTIN),
+    };
+    let order = Order {
+        surrounding,
+        program: arguments.program.clone(),
+        target: aim.target,
+        runs,
+        begin: Some((manifest, text)),
+        resume: None,
+        ending: arguments.ending.clone(),
+    };
+    go_on(order, out)
+}

@@ -1,0 +1,250 @@
+//! Runs the loop as a job, and prints what happens while it does.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use stitch_agents::builtin::Builtin;
+use stitch_agents::engine::EngineError;
+use stitch_agents::optimize::{
+    Event, JudgeError, Judgement, Observer, OptimizeError, Version, optimize, read,
+};
+use stitch_agents::patch;
+use stitch_agents::run::{Budget, Conclusion, Manifest, Run};
+use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
+use stitch_verifier::measure::{MeasureError, Measurement};
+use stitch_verifier::program::{RunDevice, RunError, Target};
+use stitch_verifier::simulation::SimulationError;
+use stitch_verifier::verify::VerifyError;
+use tokio::sync::mpsc;
+
+use super::{Ending, human};
+use crate::format::Format;
+use crate::interrupt;
+use crate::progress::Spinner;
+use crate::settings::Surrounding;
+use crate::setup::{self, ProgramArguments};
+use crate::status::Status;
+
+/// What is to be done.
+pub struct Order {
+    /// The settings.
+    pub surrounding: Surrounding,
+    /// Flags that say where and how programs run.
+    pub program: ProgramArguments,
+    /// The target.
+    pub target: Target,
+    /// The folder of all runs.
+    pub runs: PathBuf,
+    /// A run to begin: what is asked for, and the text of the target's file.
+    pub begin: Option<(Manifest, String)>,
+    /// A run to go on with, and its new budget.
+    pub resume: Option<(String, Option<Budget>)>,
+    /// What becomes of the answer.
+    pub ending: Ending,
+}
+
+/// What is told while a run is at work: a line for a person, or an event as JSON.
+enum Told {
+    Line(String),
+    Json(serde_json::Value),
+}
+
+/// Tells the printing end what happens.
+struct Teller {
+    format: Format,
+    spinner: Spinner,
+    told: mpsc::UnboundedSender<Told>,
+}
+
+impl Observer for Teller {
+    fn on(&self, event: &Event<'_>) {
+        match event {
+            Event::Stage { stage, about } if about.is_empty() => self.spinner.say(stage),
+            Event::Stage { stage, about } => self.spinner.say(&format!("{stage}: {about}")),
+            Event::Streaming { role, bytes } => self.spinner.say(&format!("{role} answers: {bytes} bytes")),
+            Event::Happened { .. } => {}
+        }
+        // Whoever would read it is gone only when the command is over.
+        let _ = match (self.format, event) {
+            (Format::Json, event) => match serde_json::to_value(event) {
+                Ok(value) => self.told.send(Told::Json(value)),
+                Err(_) => Ok(()),
+            },
+            (Format::Human, Event::Happened { entry }) => self.told.send(Told::Line(human::happened(entry))),
+            _ => Ok(()),
+        };
+    }
+}
+
+/// How a run ended.
+struct Ended {
+    run: Run,
+    result: std::result::Result<Conclusion, OptimizeError>,
+}
+
+/// Begins a run, or goes on with one, and prints what comes of it.
+///
+/// # Errors
+/// Wrong usage; writing to `out`; a system that gives no threads.
+pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
+    let executable = std::env::current_exe().context("this program does not know where it lies")?;
+    let ending = order.ending.clone();
+    let format = ending.format;
+    let shown = &mut *out;
+    let ended = interrupt::until_done(1, |jobs, _| async move {
+        let mut builder = match setup::builder(&order.surrounding, &order.program, &order.target).await? {
+            Ok(builder) => builder,
+            Err(status) => return Ok(Err(status)),
+        };
+        if !matches!(builder.device, RunDevice::Simulator(_)) {
+            anstream::eprintln!("error: Runs measure on the simulator so far; say `--device sim:h200`.");
+            return Ok(Err(Status::Missing));
+        }
+        let run = match (order.begin, order.resume) {
+            (Some((mut manifest, text)), _) => {
+                manifest.device = builder.device.id();
+                Run::create(&order.runs, manifest, &text)?
+            }
+            (None, Some((id, budget))) => {
+                let mut run = Run::resume(&order.runs, &id)?;
+                if let Some(budget) = budget {
+                    run.set_budget(budget)?;
+                }
+                run
+            }
+            (None, None) => anyhow::bail!("there is no run to begin or to go on with"),
+        };
+        let manifest = run.manifest().clone();
+        builder.origin = Some(manifest.file.clone());
+        let judgement = Judgement {
+            target: order.target,
+            measurement: Measurement {
+                builder,
+                arguments: manifest.arguments.clone(),
+                answers: manifest.answers.clone(),
+                time_limit: std::time::Duration::from_secs(manifest.time_limit_seconds),
+                executable,
+            },
+            tolerance: manifest.tolerance,
+            precision: manifest.precision,
+        };
+        let (told, mut heard) = mpsc::unbounded_channel();
+        let spinner = Spinner::new();
+        announce(&run, format, shown)?;
+        let teller = Teller { format, spinner: spinner.clone(), told };
+        let job =
+            Job::new(JobKind::Optimize, format!("Optimize {}", manifest.target)).limit(Limit::Processor);
+        let handle = jobs.start(job, move |context| async move {
+            let mut run = run;
+            let cancel = context.cancellation().clone();
+            let result = optimize(&mut run, &judgement, &mut Builtin, &teller, &cancel).await;
+            Ok::<_, JobError>(Ended { run, result })
+        });
+        // Ends when the job drops the sending end.
+        while let Some(told) = heard.recv().await {
+            spinner.suspend(|| tell(&told, shown))?;
+        }
+        let ended = handle.wait().await;
+        spinner.clear();
+        Ok::<_, anyhow::Error>(Ok(ended))
+    })??;
+    match ended {
+        Err(status) => Ok(status),
+        Ok(Err(JobError::Cancelled)) => Ok(Status::Interrupted),
+        Ok(Err(JobError::Failed(message))) => {
+            anstream::eprintln!("error: {message}");
+            Ok(Status::Bad)
+        }
+        Ok(Ok(ended)) => finish(&ended, &ending, out),
+    }
+}
+
+fn announce(run: &Run, format: Format, out: &mut impl Write) -> Result<()> {
+    let manifest = run.manifest();
+    match format {
+        Format::Json => {
+            let event = json!({ "schema": "stitchcuda.optimize/1", "event": "begun", "run": manifest.id, "folder": run.folder(), "resumed": !run.history().is_empty(), "manifest": manifest });
+            tell(&Told::Json(event), out)
+        }
+        Format::Human => tell(&Told::Line(human::begun(run)), out),
+    }
+}
+
+fn tell(told: &Told, out: &mut impl Write) -> Result<()> {
+    match told {
+        Told::Line(line) => writeln!(out, "{line}")?,
+        Told::Json(value) => writeln!(out, "{value}")?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn finish(ended: &Ended, ending: &Ending, out: &mut impl Write) -> Result<Status> {
+    let run = &ended.run;
+    let conclusion = match &ended.result {
+        Ok(conclusion) => conclusion,
+        Err(error) => return Ok(failed(error, &run.manifest().id)),
+    };
+    let best = match conclusion.best {
+        Some(number) => Some(run.candidate(number)?),
+        None => None,
+    };
+    let patch = best.as_ref().map(|text| patch::unified(run.reference(), text, &run.manifest().file_name()));
+    match ending.format {
+        Format::Json => {
+            let event = json!({ "schema": "stitchcuda.optimize/1", "event": "finished", "run": run.manifest().id, "conclusion": conclusion, "patch": patch });
+            writeln!(out, "{event}")?;
+        }
+        Format::Human => human::finished(run, conclusion, patch.as_deref(), out)?,
+    }
+    match best {
+        Some(text) if ending.apply => apply(run, &text),
+        _ => Ok(Status::Good),
+    }
+}
+
+/// Writes the best attempt over the file, unless that changed meanwhile.
+fn apply(run: &Run, text: &str) -> Result<Status> {
+    let manifest = run.manifest();
+    let path = &manifest.file;
+    let now = read(path).with_context(|| format!("{} could not be read", path.display()))?;
+    if now != run.reference() {
+        anstream::eprintln!(
+            "error: {} has changed since the run began, so the answer was not written over it. `stitchcuda runs diff {}` prints it as a patch.",
+            path.display(),
+            manifest.id
+        );
+        return Ok(Status::Bad);
+    }
+    let version = Version { path: path.clone(), text: text.to_owned() };
+    std::fs::write(&version.path, &version.text)
+        .with_context(|| format!("{} could not be written", path.display()))?;
+    anstream::eprintln!("note: {} was changed.", path.display());
+    Ok(Status::Good)
+}
+
+fn failed(error: &OptimizeError, id: &str) -> Status {
+    let status = match error {
+        OptimizeError::Cancelled => Status::Interrupted,
+        OptimizeError::Engine(EngineError::Missing(_)) => Status::Missing,
+        OptimizeError::Judge(JudgeError::Measure(MeasureError::Run(RunError::Simulation(
+            SimulationError::Missing { .. },
+        )))) => Status::Missing,
+        OptimizeError::Judge(JudgeError::Measure(MeasureError::Harness(
+            VerifyError::Plan(_) | VerifyError::Kernel(_),
+        ))) => Status::Usage,
+        OptimizeError::Run(_) => Status::Usage,
+        _ => Status::Bad,
+    };
+    match error {
+        OptimizeError::Cancelled => {
+            anstream::eprintln!(
+                "note: The run was interrupted. `stitchcuda runs resume {id}` goes on with it."
+            );
+        }
+        error => anstream::eprintln!("error: {error}"),
+    }
+    status
+}
