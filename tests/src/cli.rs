@@ -140,6 +140,7 @@ impl Folder {
             .env("HOME", &home)
             .env("STITCHCUDA_CACHE_DIR", home.join("cache"))
             .env("STITCHCUDA_CONFIG_DIR", home.join("config"))
+            .env("STITCHCUDA_STATE_DIR", home.join("state"))
             .stdin(Stdio::null());
         Ok(command)
     }

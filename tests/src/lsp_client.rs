@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 /// Long enough for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server on pipes.
 #[derive(Debug)]
@@ -120,6 +120,14 @@ impl Server {
         let id = self.next_id;
         self.write(&frame(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})))?;
         self.find(|message| message["id"] == id && message.get("method").is_none())
+    }
+
+    /// Answers a request of the server's.
+    ///
+    /// # Errors
+    /// The server reads no more.
+    pub fn answer(&mut self, request: &Value, result: &Value) -> Result<()> {
+        self.write(&frame(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})))
     }
 
     /// `initialize` with these parameters, and `initialized`.

@@ -345,33 +345,6 @@ fn a_home_that_is_not_there_or_can_not_be_written_hinders_nothing() {
 }
 
 #[test]
-fn the_demo_shows_findings() {
-    let folder = Folder::new().unwrap();
-    let finished = bare(&folder, &["demo", "--format", "json"]);
-    let report = finished.json().unwrap();
-    assert_eq!(finished.status, Some(0), "{}", finished.err);
-    assert!(
-        findings(&report, true).iter().any(|line| line.ends_with("static/uncoalesced-access")),
-        "{report}"
-    );
-    assert_eq!(report["files"][0]["path"], "tour.cu");
-    assert!(!folder.path().unwrap().join("tour.cu").exists());
-    let shown = bare(&folder, &["demo"]);
-    assert!(shown.out.contains("tour.cu:") && !shown.out.contains("/tour.cu"), "{}", shown.out);
-    assert!(shown.err.contains("demo --write"), "{}", shown.err);
-    for _ in 0..2 {
-        let kept = bare(&folder, &["demo", "--write"]);
-        assert_eq!(kept.status, Some(0), "{}", kept.err);
-        assert!(folder.path().unwrap().join("tour.cu").is_file());
-    }
-    std::fs::write(folder.path().unwrap().join("tour.cu"), "int mine;\n").unwrap();
-    let refused = bare(&folder, &["demo", "--write"]);
-    assert_eq!(refused.status, Some(2));
-    assert!(refused.err.contains("it is another"), "{}", refused.err);
-    assert_eq!(std::fs::read_to_string(folder.path().unwrap().join("tour.cu")).unwrap(), "int mine;\n");
-}
-
-#[test]
 #[cfg(target_os = "linux")]
 fn a_full_output_is_said_and_no_success() {
     let folder =

@@ -1,81 +1,129 @@
-//! `stitchcuda demo`: checks a small program that the binary carries, so that a newcomer sees in one command what
-//! StitchCUDA says.
+//! `stitchcuda demo`: the main job on three programs that the binary carries, with what is there.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use stitch_toolchain::discovery;
 
-use crate::check;
 use crate::format::Format;
+use crate::settings::Surrounding;
 use crate::status::Status;
+use crate::{check, optimize, toolchain};
 
-/// A program that is right and slower than it need be.
-const TOUR: &str = include_str!("demo/tour.cu");
-
-/// What it is called.
-const NAME: &str = "tour.cu";
+/// Programs that are right and slower than they need be, by their names.
+const EXAMPLES: [(&str, &str); 3] = [
+    ("transpose.cu", include_str!("../../../tests/examples/transpose.cu")),
+    ("reduction.cu", include_str!("../../../tests/examples/reduction.cu")),
+    ("chain.cu", include_str!("../../../tests/examples/chain.cu")),
+];
 
 /// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// How to print
+    /// How to print; json prints one event a line
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Write the program to tour.cu in the current folder, and check it there
+    /// Write the programs to the current folder, to be read and changed, and optimise them there
     #[arg(long)]
     write: bool,
 }
 
-/// Checks the program: where the person wants to have it, or else in a temporary folder.
+/// Optimises the programs: where the person wants to have them, or else in a temporary folder.
 ///
 /// # Errors
 /// The folder can't be written, or standard output.
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
-    if arguments.write {
-        return kept(arguments.format, out);
+    let temporary;
+    if !arguments.write {
+        temporary = tempfile::tempdir()
+            .context("the demo needs a temporary folder; set TMPDIR to one that can be written")?;
+        // The names that are shown are those that a person would type.
+        std::env::set_current_dir(temporary.path()).context("the temporary folder can't be entered")?;
     }
-    let folder = tempfile::tempdir()
-        .context("the demo needs a temporary folder; set TMPDIR to one that can be written")?;
-    let path = folder.path().join(NAME);
-    std::fs::write(&path, TOUR).with_context(|| format!("{} could not be written", path.display()))?;
-    let mut printed = Vec::new();
-    let status = check::run(&check::Arguments::for_demo(path.clone(), arguments.format), &mut printed)?;
-    // Where it was for a moment is of no use to anyone.
-    let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-    let mut text = String::from_utf8_lossy(&printed).into_owned();
-    for place in [&real, &path] {
-        text = text.replace(&place.display().to_string(), NAME);
+    let mut paths = Vec::new();
+    for (name, text) in EXAMPLES {
+        let path = PathBuf::from(name);
+        if !write(&path, text)? {
+            anstream::eprintln!(
+                "error: there is a {name} here already, and it is another. Move it away, or go to another folder."
+            );
+            return Ok(Status::Usage);
+        }
+        paths.push(path);
     }
-    out.write_all(text.as_bytes())?;
-    if arguments.format == Format::Human {
-        out.flush()?;
-        anstream::eprintln!("note: `stitchcuda demo --write` writes {NAME} here, to be read and changed.");
+    let status = install(arguments.format, out)?;
+    if status != Status::Good {
+        return without_compiler(&paths, arguments.format, status, out);
     }
-    Ok(without_compiler(status))
+    let mut status = Status::Good;
+    for path in &paths {
+        if arguments.format == Format::Human {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            writeln!(out, "\n== {name} {}\n", "=".repeat(100usize.saturating_sub(name.len())))?;
+        }
+        let ended = optimize::run(&optimize::Arguments::of_demo(path, arguments.format), out)?;
+        status = status.worse(ended);
+        if ended == Status::Interrupted {
+            break;
+        }
+    }
+    out.flush()?;
+    if !arguments.write {
+        anstream::eprintln!(
+            "note: `stitchcuda demo --write` writes the programs here, to be read and changed."
+        );
+    }
+    Ok(status)
 }
 
-fn kept(format: Format, out: &mut impl Write) -> Result<Status> {
-    let path = Path::new(NAME);
+/// Writes an example, unless it is there. Whether what is there is the example.
+fn write(path: &Path, text: &str) -> Result<bool> {
     match File::create_new(path) {
         Ok(mut file) => {
-            file.write_all(TOUR.as_bytes()).with_context(|| format!("{NAME} could not be written"))?
+            file.write_all(text.as_bytes())
+                .with_context(|| format!("{} could not be written", path.display()))?;
+            Ok(true)
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            if std::fs::read(path).ok().as_deref() != Some(TOUR.as_bytes()) {
-                anstream::eprintln!(
-                    "error: there is a {NAME} here already, and it is another. Move it away, or go to another folder."
-                );
-                return Ok(Status::Usage);
-            }
+            Ok(std::fs::read(path).ok().as_deref() == Some(text.as_bytes()))
         }
-        Err(error) => return Err(error).with_context(|| format!("{NAME} could not be written here")),
+        Err(error) => Err(error).with_context(|| format!("{} could not be written", path.display())),
     }
-    check::run(&check::Arguments::for_demo(path.to_owned(), format), out).map(without_compiler)
 }
 
-/// Without a compiler the demo shows less, and says so; nothing that was asked for is missing.
-fn without_compiler(status: Status) -> Status {
-    if status == Status::Missing { Status::Good } else { status }
+/// Installs a private toolkit if there is none.
+fn install(format: Format, out: &mut impl Write) -> Result<Status> {
+    let surrounding = Surrounding::read(Vec::new())?;
+    let search = surrounding.search(&surrounding.config_for(None));
+    if discovery::find(&search).chosen.is_some() {
+        return Ok(Status::Good);
+    }
+    anstream::eprintln!(
+        "note: No CUDA toolkit was found, so a private one is installed (about 300 MB to download; `stitchcuda toolchain remove latest` takes it away again)."
+    );
+    let arguments = toolchain::Arguments::install_latest(format);
+    match format {
+        Format::Human => toolchain::run(&arguments, out),
+        // Its result is no event of the demo.
+        Format::Json => toolchain::run(&arguments, &mut std::io::sink()),
+    }
+}
+
+/// What can be said without a compiler: the static rules' findings.
+fn without_compiler(
+    paths: &[PathBuf],
+    format: Format,
+    status: Status,
+    out: &mut impl Write,
+) -> Result<Status> {
+    if status == Status::Interrupted {
+        return Ok(status);
+    }
+    anstream::eprintln!(
+        "note: Without a compiler nothing can be optimised; this is what the static rules say."
+    );
+    let found = check::run(&check::Arguments::for_demo(paths.to_vec(), format), out)?;
+    Ok(status.worse(found))
 }

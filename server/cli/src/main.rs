@@ -40,7 +40,7 @@ struct Arguments {
 enum Command {
     /// Check CUDA and PyTorch files: static rules, compiler errors and warnings, registers, spills, occupancy
     Check(check::Arguments),
-    /// Check a program that StitchCUDA carries, to see what it says
+    /// Optimize three programs that StitchCUDA carries, with what is there
     Demo(demo::Arguments),
     /// Say what was found on this machine, what is missing, and how to get it
     Doctor(doctor::Arguments),

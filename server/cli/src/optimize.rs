@@ -5,6 +5,7 @@ mod work;
 
 use std::io::Write;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use stitch_agents::optimize::{aim, read};
@@ -42,6 +43,21 @@ pub struct Arguments {
     ending: Ending,
     #[command(flatten)]
     program: ProgramArguments,
+}
+
+impl Arguments {
+    /// A whole program, with everything as it is configured.
+    pub fn of_demo(path: &Path, format: Format) -> Self {
+        Self {
+            target: path.display().to_string(),
+            select: None,
+            spending: Spending::default(),
+            tolerance: None,
+            precision: None,
+            ending: Ending { apply: false, format },
+            program: ProgramArguments::unsaid(),
+        }
+    }
 }
 
 /// What may be spent.

@@ -1,19 +1,20 @@
 //! What `verify` and `profile` have in common: which program, which device, which toolkit.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use stitch_agents::run::Manifest;
-use stitch_session::config::{Config, Device};
-use stitch_session::folders::Folders;
+use stitch_session::config::Device;
 use stitch_toolchain::discovery;
 use stitch_verifier::harness::Answers;
-use stitch_verifier::program::{self, Builder, RunDevice, Target};
+use stitch_verifier::program::{self, Builder, Target};
 
 use crate::settings::Surrounding;
 use crate::status::Status;
+
+/// Seconds that one run may take, where nothing else is said.
+const TIME_LIMIT: u64 = 600;
 
 /// Flags that say which program, where and for how long.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -25,7 +26,7 @@ pub struct ProgramArguments {
     #[arg(long, value_name = "FILE")]
     pub with: Vec<PathBuf>,
     /// Seconds that one run may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = TIME_LIMIT, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub time_limit: u64,
     /// The nvcc to compile with
     #[arg(long, value_name = "PATH")]
@@ -92,6 +93,11 @@ impl ProgramArguments {
         answers.shared = self.shared;
         answers.template = self.template.as_deref().map(stitch_verifier::harness::split);
         Ok(answers)
+    }
+
+    /// Nothing was said.
+    pub fn unsaid() -> Self {
+        Self { time_limit: TIME_LIMIT, ..Self::default() }
     }
 
     /// The flags with which a run was begun.
@@ -163,23 +169,13 @@ pub async fn builder(
         anstream::eprintln!("error: {}", found.advice());
         return Ok(Err(Status::Missing));
     };
-    let runtime = match &device {
-        RunDevice::Simulator(_) => {
-            let major = toolkit.version.major;
-            match tokio::task::spawn_blocking(move || runtime_library(major)).await? {
-                Ok(folder) => Some(folder),
-                Err(error) => {
-                    anstream::eprintln!("error: {error:#}");
-                    return Ok(Err(Status::Missing));
-                }
-            }
+    match Builder::prepare(device, toolkit, config, Some(workspace(surrounding, target))).await {
+        Ok(builder) => Ok(Ok(builder)),
+        Err(error) => {
+            anstream::eprintln!("error: {error}");
+            Ok(Err(Status::Missing))
         }
-        RunDevice::Cuda { .. } => None,
-    };
-    let time_limit = Duration::from_secs(config.compile.time_limit_seconds.into());
-    let workspace = Some(workspace(surrounding, target));
-    let config = Arc::<Config>::clone(&config);
-    Ok(Ok(Builder { device, toolkit, config, workspace, runtime, origin: None, time_limit }))
+    }
 }
 
 /// The folder that headers and compile databases are looked for in: that of the command, or the one the file belongs to.
@@ -191,10 +187,4 @@ fn workspace(surrounding: &Surrounding, target: &Target) -> PathBuf {
         }
         _ => surrounding.folder.clone(),
     }
-}
-
-/// The folder of the simulator's runtime library, with the name that the linker looks for.
-fn runtime_library(major: u32) -> Result<PathBuf> {
-    let cache = Folders::find().cache.context("no folder for a cache is known; set STITCHCUDA_CACHE_DIR")?;
-    stitch_verifier::simulation::runtime_library(&cache.join("simulator"), major)
 }

@@ -27,6 +27,13 @@ pub struct Arguments {
     format: Format,
 }
 
+impl Arguments {
+    /// Installs the newest release.
+    pub fn install_latest(format: Format) -> Self {
+        Self { command: Some(Command::Install { release: "latest".to_owned(), with: Vec::new() }), format }
+    }
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Install a private CUDA toolkit from your Python package index into the user's cache folder

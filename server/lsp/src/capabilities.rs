@@ -10,7 +10,7 @@ use tower_lsp::ls_types::{
     WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
-use crate::handlers::commands;
+use crate::handlers::{actions, commands};
 
 /// What the client said it can do, as far as it matters here. All off unless said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,12 @@ pub struct ClientFeatures {
     pub nested_symbols: bool,
     /// Takes code actions that are no bare commands.
     pub code_action_literals: bool,
+    /// Shows why a code action is not to be had.
+    pub disabled_actions: bool,
+    /// Takes edits of one version of a document.
+    pub versioned_edits: bool,
+    /// Asks the person before it makes an edit that wants that.
+    pub annotated_edits: bool,
     /// Asks again for inlay hints when told to.
     pub inlay_hint_refresh: bool,
     /// Resolves the tooltip of a hint later.
@@ -59,6 +65,9 @@ impl ClientFeatures {
             markdown: lists("/textDocument/hover/contentFormat", "markdown"),
             nested_symbols: is("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             code_action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
+            disabled_actions: is("/textDocument/codeAction/disabledSupport"),
+            versioned_edits: is("/workspace/workspaceEdit/documentChanges"),
+            annotated_edits: has("/workspace/workspaceEdit/changeAnnotationSupport"),
             inlay_hint_refresh: is("/workspace/inlayHint/refreshSupport"),
             inlay_hint_tooltip: lists("/textDocument/inlayHint/resolveSupport/properties", "tooltip"),
             code_lens_refresh: is("/workspace/codeLens/refreshSupport"),
@@ -109,7 +118,11 @@ pub fn server(client: &ClientFeatures) -> ServerCapabilities {
             work_done_progress_options: no_progress,
         }))),
         code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
-            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::SOURCE]),
+            code_action_kinds: Some(vec![
+                CodeActionKind::QUICKFIX,
+                CodeActionKind::from(actions::OPTIMIZE_KIND),
+                CodeActionKind::SOURCE,
+            ]),
             work_done_progress_options: no_progress,
             resolve_provider: Some(false),
         })),

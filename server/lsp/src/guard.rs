@@ -41,8 +41,12 @@ const REQUEST_FAILED: i64 = -32803;
 
 /// The answer while nothing is known of a document yet.
 pub fn still_read() -> Error {
-    let message = "The file is long and still being read. Ask again in a moment.".into();
-    Error { code: ErrorCode::from(REQUEST_FAILED), message, data: None }
+    failed("The file is long and still being read. Ask again in a moment.".to_owned())
+}
+
+/// The answer to a request that was right and can't be fulfilled now.
+pub fn failed(message: String) -> Error {
+    Error { code: ErrorCode::from(REQUEST_FAILED), message: message.into(), data: None }
 }
 
 /// The answer for something that should not have happened; it is logged too.

@@ -157,7 +157,13 @@ impl LanguageServer for Server {
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let Some((view, _)) = self.view().await else { return Ok(None) };
-        Ok(Some(actions::actions(&view, params.range, &params.context, &self.session.features())))
+        Ok(Some(actions::actions(
+            &self.session,
+            &view,
+            params.range,
+            &params.context,
+            &self.session.features(),
+        )))
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {

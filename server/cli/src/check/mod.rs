@@ -55,13 +55,13 @@ enum Output {
 }
 
 impl Arguments {
-    /// A check of one file with everything as it is configured.
-    pub fn for_demo(path: PathBuf, format: Format) -> Self {
+    /// A check by the static rules alone.
+    pub fn for_demo(files: Vec<PathBuf>, format: Format) -> Self {
         let format = match format {
             Format::Human => Output::Human,
             Format::Json => Output::Json,
         };
-        Self { files: vec![path], format, no_compile: false, arch: None, nvcc: None }
+        Self { files, format, no_compile: true, arch: None, nvcc: None }
     }
 
     fn flags(&self) -> Vec<(String, String)> {

@@ -3,18 +3,23 @@
 use serde_json::{Value, json};
 use stitch_findings::Code;
 use tower_lsp::ls_types::{
-    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, Command, Diagnostic, NumberOrString,
-    Range,
+    CodeAction, CodeActionContext, CodeActionDisabled, CodeActionKind, CodeActionOrCommand,
+    CodeActionTriggerKind, Command, Diagnostic, NumberOrString, Range,
 };
 
 use crate::capabilities::ClientFeatures;
 use crate::from_proto;
 use crate::handlers::commands;
+use crate::session::Session;
 use crate::to_proto::SOURCE;
 use crate::view::View;
 
+/// The kind of the action that optimises a selection.
+pub const OPTIMIZE_KIND: &str = "refactor.rewrite.stitchcuda.optimize";
+
 /// The actions for a range.
 pub fn actions(
+    session: &Session,
     view: &View,
     range: Range,
     context: &CodeActionContext,
@@ -38,6 +43,7 @@ pub fn actions(
             actions.push(action(command, CodeActionKind::QUICKFIX, diagnostics, client));
         }
     }
+    actions.extend(optimize(session, view, range, context, client));
     // Only where it is asked for by kind: an action that is always there would light a lamp on every line.
     let asked = context
         .only
@@ -49,6 +55,37 @@ pub fn actions(
         actions.push(action(command, CodeActionKind::SOURCE, Vec::new(), client));
     }
     actions
+}
+
+/// Optimising what is selected. Where it can't be, the reason, if a person asked for such an action and the editor shows reasons.
+fn optimize(
+    session: &Session,
+    view: &View,
+    range: Range,
+    context: &CodeActionContext,
+    client: &ClientFeatures,
+) -> Option<CodeActionOrCommand> {
+    let kind = CodeActionKind::from(OPTIMIZE_KIND);
+    let asked = context.only.as_ref().is_some_and(|kinds| kinds.iter().any(|asked| covers(asked, &kind)));
+    let invoked = context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC);
+    if !asked && (context.only.is_some() || !invoked || range.start == range.end) {
+        return None;
+    }
+    let selection = from_proto::request_span(range, &view.document.text, view.encoding);
+    let target = crate::optimize::target(session, &view.document, selection);
+    let of = target.as_ref().ok().map(|aim| aim.scope.join(", ")).filter(|of| !of.is_empty());
+    let title = of.map_or("Optimize".to_owned(), |of| format!("Optimize {of}"));
+    let argument = json!({"uri": &*view.document.uri, "range": range});
+    let disabled = target.err().map(|reason| CodeActionDisabled { reason });
+    if disabled.is_some() && !(asked && client.disabled_actions && client.code_action_literals) {
+        return None;
+    }
+    match action(command(title, commands::OPTIMIZE, argument), kind, Vec::new(), client) {
+        CodeActionOrCommand::CodeAction(action) if disabled.is_some() => {
+            Some(CodeActionOrCommand::CodeAction(CodeAction { disabled, command: None, ..action }))
+        }
+        action => Some(action),
+    }
 }
 
 fn command(title: String, command: &str, argument: Value) -> Command {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stitch_findings::Code;
 use tower_lsp::jsonrpc::{Error, Result};
-use tower_lsp::ls_types::MessageType;
+use tower_lsp::ls_types::{MessageType, Range};
 
 use crate::documents::Document;
 use crate::handlers::hover;
 use crate::resources::Resources;
 use crate::session::Session;
-use crate::{compile, progress};
+use crate::{compile, from_proto, guard, optimize, progress};
 
 /// Says what is known of a kernel: `[{"uri", "kernel"}]` gives `{"kernel", "markdown"}`.
 pub const SHOW_KERNEL: &str = "stitchcuda.showKernel";
@@ -19,13 +19,15 @@ pub const SHOW_KERNEL: &str = "stitchcuda.showKernel";
 pub const EXPLAIN: &str = "stitchcuda.explain";
 /// Compiles a document as if it were saved: `["file:///…"]` gives `{"job"}`.
 pub const RECOMPILE: &str = "stitchcuda.recompile";
+/// Optimises what is selected: `[{"uri", "range"}]` gives `{"job"}`; the result is offered for review when the job ends.
+pub const OPTIMIZE: &str = "stitchcuda.optimize";
 /// Cancels a job: `[7]` gives whether it ran.
 pub const CANCEL: &str = "stitchcuda.cancel";
 /// Lists the jobs that run: `[]` gives `[{"id", "title"}]`.
 pub const JOBS: &str = "stitchcuda.jobs";
 
 /// All of them.
-pub const NAMES: &[&str] = &[SHOW_KERNEL, EXPLAIN, RECOMPILE, CANCEL, JOBS];
+pub const NAMES: &[&str] = &[SHOW_KERNEL, EXPLAIN, RECOMPILE, OPTIMIZE, CANCEL, JOBS];
 
 /// Runs a command.
 ///
@@ -37,6 +39,7 @@ pub async fn execute(session: &Arc<Session>, command: &str, arguments: &[Value])
         SHOW_KERNEL => show_kernel(session, argument).await,
         EXPLAIN => explain(argument),
         RECOMPILE => recompile(session, argument),
+        OPTIMIZE => optimize(session, argument),
         CANCEL => {
             let job = argument.as_u64().and_then(progress::job_numbered);
             let job = job.ok_or_else(|| wrong(CANCEL, "the number of a job", argument))?;
@@ -76,6 +79,20 @@ fn recompile(session: &Arc<Session>, argument: &Value) -> Result<Value> {
         wrong(RECOMPILE, "the URI of an open CUDA or Python file of a trusted workspace", argument)
     })?;
     Ok(json!({"job": job}))
+}
+
+fn optimize(session: &Arc<Session>, argument: &Value) -> Result<Value> {
+    let refuse = || wrong(OPTIMIZE, "`uri` and `range` of an open document", argument);
+    let document = open_document(session, &argument["uri"]).ok_or_else(refuse)?;
+    let range: Range = serde_json::from_value(argument["range"].clone()).map_err(|_| refuse())?;
+    let selection = from_proto::request_span(range, &document.text, session.features().encoding);
+    match optimize::start(session, &document, selection) {
+        Ok(job) => Ok(json!({"job": job})),
+        Err(reason) => {
+            session.notices.show(MessageType::WARNING, format!("Nothing was optimised: {reason}."));
+            Err(guard::failed(format!("Nothing was optimised: {reason}.")))
+        }
+    }
 }
 
 fn open_document(session: &Session, uri: &Value) -> Option<Arc<Document>> {

@@ -209,7 +209,10 @@ impl InstallError {
             | Self::NoPip { .. }
             | Self::OldPip { .. }
             | Self::NoWheels { .. }
-            | Self::NoIndex { .. } => Kind::Missing,
+            | Self::NoIndex { .. }
+            | Self::NotFound { .. }
+            | Self::Resolver { .. }
+            | Self::Download { .. } => Kind::Missing,
             Self::Cancelled { .. } => Kind::Cancelled,
             _ => Kind::Failed,
         }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use stitch_analysis::Language;
 use stitch_session::config::Config;
+use stitch_session::folders::Folders;
 use stitch_toolchain::discovery::Toolkit;
 use stitch_toolchain::process::{Program as Process, ProgramError, Scratch};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ use super::device::RunDevice;
 use super::own;
 use super::target::Program;
 use crate::compile::{CompileRequest, Trouble, command, missing, plan};
+use crate::simulation;
 
 /// How programs are built.
 #[derive(Clone, Debug)]
@@ -282,6 +284,31 @@ impl Built {
 }
 
 impl Builder {
+    /// How programs are built for `device` with `toolkit`; for a simulated device its runtime library is made first, once a cache.
+    ///
+    /// # Errors
+    /// That library can't be made; the message says what to do.
+    pub async fn prepare(
+        device: RunDevice,
+        toolkit: Toolkit,
+        config: Arc<Config>,
+        workspace: Option<PathBuf>,
+    ) -> Result<Self, String> {
+        let runtime = match &device {
+            RunDevice::Simulator(_) => {
+                let cache = Folders::find().cache;
+                let cache = cache.ok_or("No folder for a cache is known; set STITCHCUDA_CACHE_DIR.")?;
+                let major = toolkit.version.major;
+                let make = move || simulation::runtime_library(&cache.join("simulator"), major);
+                let made = tokio::task::spawn_blocking(make).await.map_err(|error| error.to_string())?;
+                Some(made.map_err(|error| format!("{error:#}"))?)
+            }
+            RunDevice::Cuda { .. } => None,
+        };
+        let time_limit = Duration::from_secs(config.compile.time_limit_seconds.into());
+        Ok(Self { device, toolkit, config, workspace, runtime, origin: None, time_limit })
+    }
+
     pub(super) fn scratch(&self) -> Result<Scratch, BuildError> {
         Scratch::new("program").map_err(|source| BuildError::Scratch { source })
     }

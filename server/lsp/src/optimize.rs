@@ -1,0 +1,166 @@
+//! Optimises a selection as a job, and offers the result for review.
+//!
+//! The job works on the text as it was when it began, in a run's folder. Its result is offered as an edit of that version of the document,
+//! so that it is never made over text that has changed meanwhile; then, and where the person declines, it can still be had from the run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stitch_agents::builtin::Builtin;
+use stitch_agents::optimize::{Aim, Event, Judgement, Observer, OptimizeError, aim, optimize};
+use stitch_agents::run::{Budget, Conclusion, Entry, Manifest, Run};
+use stitch_analysis::{Analysis, Language};
+use stitch_findings::Span;
+use stitch_session::folders::Folders;
+use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
+use stitch_verifier::declared::Declared;
+use stitch_verifier::harness::Answers;
+use stitch_verifier::measure::Measurement;
+use stitch_verifier::program::{self, Builder, Program, RunDevice, Target};
+use tower_lsp::ls_types::MessageType;
+
+use crate::documents::Document;
+use crate::review;
+use crate::session::Session;
+use crate::toolkit;
+
+/// How long one run of a program may take.
+const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// What a selection of a document can be optimised as.
+///
+/// # Errors
+/// Why it can't, in a few words for a menu.
+pub fn target(session: &Session, document: &Document, selection: Span) -> Result<Aim, String> {
+    if document.to_analyse() != Some(Language::Cuda) {
+        return Err("only CUDA files can be optimised so far".to_owned());
+    }
+    if !session.configuration.is_trusted() {
+        return Err("the workspace is not trusted, and candidates are run".to_owned());
+    }
+    let path = document.path.clone().ok_or("the document is no file of this machine")?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+    let program = Program { name, sources: vec![path], folder, ..Program::default() };
+    aim(&Target::Program(Box::new(program)), &document.text.to_source(), Some(selection))
+        .map_err(|error| error.to_string())
+}
+
+/// Starts to optimise a selection, in bytes of the document.
+///
+/// # Errors
+/// Why it can't be optimised.
+pub fn start(session: &Arc<Session>, document: &Arc<Document>, selection: Span) -> Result<JobId, String> {
+    let aim = target(session, document, selection)?;
+    let of = aim.kernel.clone().or_else(|| aim.scope.first().cloned()).unwrap_or_default();
+    let request = Request::new(JobKind::Optimize, format!("Optimize {of}")).limit(Limit::Processor);
+    let (for_job, optimised) = (session.clone(), document.clone());
+    let job = session.jobs.start(request, move |context| async move {
+        let (run, conclusion) = work(&for_job, &optimised, aim, selection, &context).await?;
+        // The job is over; that the person takes time to look at the result is not part of it.
+        tokio::spawn(review::offer(for_job.clone(), optimised.clone(), run, conclusion));
+        Ok(())
+    });
+    Ok(job.id())
+}
+
+/// From the document to the end of the run.
+async fn work(
+    session: &Arc<Session>,
+    document: &Arc<Document>,
+    aim: Aim,
+    selection: Span,
+    context: &Context,
+) -> Result<(Run, Conclusion), JobError> {
+    let path = document.path.clone().ok_or_else(|| JobError::failed("The document is no file."))?;
+    let text = document.text.to_source();
+    let config = session.configuration.for_path(Some(&path));
+    let workspace = session.configuration.project_of(&path);
+    let toolkit = toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
+    let device = program::choose(&config.device).await.map_err(JobError::failed)?;
+    if !matches!(device, RunDevice::Simulator(_)) {
+        return Err(JobError::failed("Runs measure on the simulator so far; set `device` to `sim:h200`."));
+    }
+    let mut builder =
+        Builder::prepare(device, toolkit, config, workspace.clone()).await.map_err(JobError::Failed)?;
+    builder.origin = Some(path.clone());
+    let analysis = Analysis::of(Language::Cuda, &text);
+    let kernel =
+        analysis.outline().kernels().find(|kernel| aim.kernel.as_ref() == Some(&kernel.qualified_name));
+    let declared = Declared::of(&text, kernel).map_err(JobError::failed)?;
+    let runs = Folders::find()
+        .state
+        .ok_or_else(|| JobError::failed("No folder for runs is known; set STITCHCUDA_STATE_DIR."))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let manifest = Manifest {
+        schema: Manifest::SCHEMA.to_owned(),
+        id: String::new(),
+        started: Manifest::now(),
+        target: match &aim.kernel {
+            Some(kernel) => format!("{name}::{kernel}"),
+            None => name,
+        },
+        folder: path.parent().map(PathBuf::from).unwrap_or_default(),
+        file: path,
+        kernel: aim.kernel.clone(),
+        with: Vec::new(),
+        selection: Some(selection),
+        scope: aim.scope.clone(),
+        device: builder.device.id(),
+        engine: "builtin".to_owned(),
+        model: None,
+        tolerance: declared.tolerance,
+        precision: declared.precision,
+        arguments: Vec::new(),
+        answers: Answers::default(),
+        time_limit_seconds: RUN_LIMIT.as_secs(),
+        budget: Budget::BUILTIN,
+    };
+    let executable = std::env::current_exe().map_err(JobError::failed)?;
+    let judgement = Judgement {
+        target: aim.target,
+        measurement: Measurement {
+            builder,
+            arguments: Vec::new(),
+            answers: Answers::default(),
+            time_limit: RUN_LIMIT,
+            executable,
+        },
+        tolerance: manifest.tolerance,
+        precision: manifest.precision,
+    };
+    let mut run = Run::create(&runs.join("runs"), manifest, &text).map_err(JobError::failed)?;
+    let teller = Teller { context: context.clone() };
+    match optimize(&mut run, &judgement, &mut Builtin, &teller, context.cancellation()).await {
+        Ok(conclusion) => Ok((run, conclusion)),
+        Err(OptimizeError::Cancelled) => Err(JobError::Cancelled),
+        Err(error) => {
+            session
+                .notices
+                .show(MessageType::ERROR, format!("{} was not optimised: {error}", run.manifest().target));
+            Err(JobError::failed(error))
+        }
+    }
+}
+
+/// Shows what happens as the job's progress.
+struct Teller {
+    context: Context,
+}
+
+impl Observer for Teller {
+    fn on(&self, event: &Event<'_>) {
+        match event {
+            Event::Stage { stage, about } if about.is_empty() => self.context.progress(*stage, None),
+            Event::Stage { stage, about } => self.context.progress(format!("{stage}: {about}"), None),
+            Event::Streaming { role, bytes } => {
+                self.context.progress(format!("{role} answers: {bytes} bytes"), None);
+            }
+            Event::Happened { entry: Entry::Attempt(attempt) } => {
+                self.context.note(format!("attempt {}: {}: {}", attempt.number, attempt.title, attempt.said));
+            }
+            Event::Happened { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! `stitchcuda optimize` and `stitchcuda runs`, end to end on the simulator.
+
+#![cfg(target_os = "linux")]
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stitch_tests::cli::{Finished, Folder, finish};
+
+/// A kernel that the engine without a model makes better, in a program that checks nothing itself.
+const POWERS: &str = r#"#include <cstdio>
+__global__ void energy(float* y, const float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = pow(x[i], 2) + powf(x[i], 3.0f);
+}
+int main() {
+  const int n = 4096;
+  static float x[n];
+  for (int i = 0; i < n; ++i) x[i] = (i % 64) * 0.25f;
+  float *device_x, *device_y;
+  cudaMalloc(&device_x, n * sizeof(float));
+  cudaMalloc(&device_y, n * sizeof(float));
+  cudaMemcpy(device_x, x, n * sizeof(float), cudaMemcpyHostToDevice);
+  energy<<<n / 256, 256>>>(device_y, device_x, n);
+  cudaMemcpy(x, device_y, n * sizeof(float), cudaMemcpyDeviceToHost);
+  printf("%g\n", x[100]);
+  return 0;
+}
+"#;
+
+/// The events that a command printed, one a line.
+fn events(finished: &Finished) -> Vec<Value> {
+    finished.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn attempts(events: &[Value]) -> Vec<(&str, f64)> {
+    events
+        .iter()
+        .filter(|event| event["entry"] == "attempt")
+        .map(|event| (event["outcome"].as_str().unwrap(), event["gain"].as_f64().unwrap_or_default()))
+        .collect()
+}
+
+#[test]
+fn a_program_is_made_better_and_the_run_can_be_read_again() {
+    let folder = Folder::with(&[("p.cu", POWERS)]).unwrap();
+    let run = folder.run(&["optimize", "p.cu", "--device", "sim:h200", "--format", "json"]).unwrap();
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    let events = events(&run);
+    assert_eq!(
+        (&events[0]["event"], &events[0]["schema"]),
+        (&"begun".into(), &"stitchcuda.optimize/1".into())
+    );
+    let id = events[0]["run"].as_str().unwrap();
+    let attempts = attempts(&events);
+    assert!(attempts[0].0 == "kept" && attempts[0].1 > 1.1, "{attempts:?}");
+    let last = events.last().unwrap();
+    assert_eq!(last["event"], "finished");
+    let patch = last["patch"].as_str().unwrap();
+    assert!(patch.contains("-  if (i < n) y[i] = pow(x[i], 2)"), "{patch}");
+    assert_eq!(
+        std::fs::read_to_string(folder.path().unwrap().join("p.cu")).unwrap(),
+        POWERS,
+        "nothing is changed unasked"
+    );
+
+    let list = folder.run(&["runs", "list", "--format", "json"]).unwrap().json().unwrap();
+    assert_eq!(list["runs"][0]["id"], id);
+    assert_eq!(list["runs"][0]["finished"], true);
+    let shown = folder.run(&["runs", "show", id]).unwrap();
+    assert!(shown.out.contains("kept: ") && shown.out.contains("verdict: right"), "{}", shown.out);
+    let diff = folder.run(&["runs", "diff", id]).unwrap();
+    std::fs::write(folder.path().unwrap().join("best.patch"), &diff.out).unwrap();
+    let applied = std::process::Command::new("git")
+        .args(["apply", "best.patch"])
+        .current_dir(folder.path().unwrap())
+        .status()
+        .unwrap();
+    assert!(applied.success(), "{}", diff.out);
+    assert!(!std::fs::read_to_string(folder.path().unwrap().join("p.cu")).unwrap().contains("pow("));
+    // At its end, a run goes no further under the same budget.
+    let again = folder.run(&["runs", "resume", id, "--format", "json"]).unwrap();
+    assert_eq!(again.status, Some(0), "{}", again.err);
+    assert!(!again.out.contains("\"entry\":\"attempt\""), "{}", again.out);
+    assert_eq!(folder.run(&["runs", "remove", id]).unwrap().status, Some(0));
+    let gone = folder.run(&["runs", "show", id]).unwrap();
+    assert_eq!(gone.status, Some(2));
+    assert!(gone.err.contains("runs list"), "{}", gone.err);
+}
+
+#[test]
+fn the_answer_is_written_over_the_file_only_where_that_is_asked() {
+    let folder = Folder::with(&[("p.cu", POWERS.replace('\n', "\r\n"))]).unwrap();
+    let run = folder.run(&["optimize", "p.cu", "--device", "sim:h200", "--apply"]).unwrap();
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    let text = std::fs::read_to_string(folder.path().unwrap().join("p.cu")).unwrap();
+    assert!(!text.contains("pow(") && text.matches("\r\n").count() == text.matches('\n').count(), "{text}");
+}
+
+#[test]
+fn a_kernel_without_a_main_runs_in_its_harness_and_keeps_to_the_selection() {
+    let text = "__global__ void squares(float* y, const float* x, int n) {\n  int i = blockIdx.x * 256 + threadIdx.x;\n  \
+                if (i < n) y[i] = powf(x[i], 2.0f);\n}\n__global__ void other(float* y) { y[0] = powf(y[0], 2.0f); }\n";
+    let folder = Folder::with(&[("k.cu", text)]).unwrap();
+    let arguments =
+        ["optimize", "k.cu::squares", "--shape", "x=1024", "--shape", "y=1024", "--scalar", "n=1024"];
+    let more = ["--grid", "4", "--block", "256", "--device", "sim:h200", "--format", "json"];
+    let run = folder.run(&[&arguments[..], &more[..]].concat()).unwrap();
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    let events = events(&run);
+    assert_eq!(attempts(&events)[0].0, "kept");
+    let patch = events.last().unwrap()["patch"].as_str().unwrap().to_owned();
+    assert!(patch.contains("x[i] * x[i]") && !patch.contains("-__global__ void other"), "{patch}");
+    // Which kernel is meant has to be said.
+    let unsaid = folder.run(&["optimize", "k.cu", "--device", "sim:h200"]).unwrap();
+    assert_eq!(unsaid.status, Some(2));
+    assert!(unsaid.err.contains("k.cu::squares, k.cu::other"), "{}", unsaid.err);
+    let selected = folder.run(&["optimize", "k.cu", "--select", "2:3", "--device", "sim:h200"]).unwrap();
+    assert!(selected.err.contains("--shape"), "what a harness needs is asked for: {}", selected.err);
+}
+
+#[test]
+fn where_nothing_is_better_the_answer_says_why() {
+    let text = "#include <cstdio>\n__global__ void copy(int* y) { y[threadIdx.x] = threadIdx.x; }\nint main() { int* y; cudaMalloc(&y, 1024);\n\
+                copy<<<1, 256>>>(y); int h[256]; cudaMemcpy(h, y, 1024, cudaMemcpyDeviceToHost); printf(\"%d\\n\", h[7]); }\n";
+    let folder = Folder::with(&[("c.cu", text)]).unwrap();
+    let run = folder.run(&["optimize", "c.cu", "--device", "sim:h200"]).unwrap();
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    assert!(run.out.contains("100% of the sectors that it moves are needed"), "{}", run.out);
+}
+
+#[test]
+fn a_reference_that_fails_is_said_and_nothing_is_tried() {
+    let text = "__global__ void k(int* y) { y[0] = 1; }\nint main() { k<<<1, 1>>>(nullptr); return cudaDeviceSynchronize() != cudaSuccess; }\n";
+    let folder =
+        Folder::with(&[("f.cu", text), ("n.cu", "int main() {}\n"), ("s.cu", "__global__ void k( {\n")])
+            .unwrap();
+    for (file, status, said) in
+        [("f.cu", 1, "nothing to measure"), ("n.cu", 2, "no kernel"), ("missing.cu", 2, "missing.cu")]
+    {
+        let run = folder.run(&["optimize", file, "--device", "sim:h200"]).unwrap();
+        assert_eq!(run.status, Some(status), "{file}: {}", run.err);
+        assert!(run.err.contains(said), "{file}: {}", run.err);
+    }
+    let bad = folder.run(&["optimize", "f.cu", "--select", "7:9", "--device", "sim:h200"]).unwrap();
+    assert_eq!(bad.status, Some(2));
+    assert!(bad.err.contains("no line 7"), "{}", bad.err);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_that_is_killed_goes_on_where_it_was() {
+    let folder = Folder::with(&[("p.cu", POWERS)]).unwrap();
+    let arguments = ["optimize", "p.cu", "--device", "sim:h200", "--format", "json"];
+    let mut child =
+        folder.command(&arguments).unwrap().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let runs = folder.path().unwrap().parent().unwrap().join("home/state/runs");
+    let begun = Instant::now();
+    // Killed when its plan is there: in the middle of the first attempt.
+    let run = loop {
+        assert!(begun.elapsed() < Duration::from_secs(300), "the plan never came");
+        let run =
+            std::fs::read_dir(&runs).ok().and_then(|mut runs| runs.next()).map(|run| run.unwrap().path());
+        match run {
+            Some(run) if run.join("history/0002.json").exists() => break run,
+            _ => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let id = run.file_name().unwrap().to_str().unwrap();
+    let before = std::fs::read_dir(run.join("history")).unwrap().count();
+    let resumed = folder.run(&["runs", "resume", id, "--format", "json"]).unwrap();
+    assert_eq!(resumed.status, Some(0), "{}", resumed.err);
+    let events = events(&resumed);
+    assert_eq!(events[0]["resumed"], true);
+    assert!(!resumed.out.contains("\"entry\":\"baseline\""), "what was done is not done again");
+    assert!(events.last().unwrap()["patch"].as_str().unwrap().contains("x[i] * x[i]"));
+    assert!(std::fs::read_dir(run.join("history")).unwrap().count() > before);
+}
+
+#[test]
+fn the_demo_does_the_main_job() {
+    let folder = Folder::new().unwrap();
+    let demo = folder.run(&["demo"]).unwrap();
+    assert_eq!(demo.status, Some(0), "{}{}", demo.out, demo.err);
+    for said in [
+        "== transpose.cu",
+        "== reduction.cu",
+        "== chain.cu",
+        "The plan",
+        "kept: ",
+        "verdict: right",
+        "+++ b/",
+    ] {
+        assert!(demo.out.contains(said), "{said}: {}", demo.out);
+    }
+    assert!(!demo.out.contains("/tmp"), "{}", demo.out);
+    assert!(!folder.path().unwrap().join("chain.cu").exists());
+    std::fs::write(folder.path().unwrap().join("chain.cu"), "int mine;\n").unwrap();
+    let refused = folder.run(&["demo", "--write"]).unwrap();
+    assert_eq!(refused.status, Some(2));
+    assert!(refused.err.contains("it is another"), "{}", refused.err);
+}
+
+#[test]
+fn without_a_compiler_and_a_network_the_demo_shows_the_static_findings() {
+    let folder = Folder::new().unwrap();
+    let mut command = folder.bare(&["demo"]).unwrap();
+    // An index that nobody answers for.
+    let demo =
+        finish(command.env("PIP_INDEX_URL", "http://127.0.0.1:9/simple").env("PIP_RETRIES", "0")).unwrap();
+    assert_eq!(demo.status, Some(3), "{}{}", demo.out, demo.err);
+    assert!(demo.out.contains("static/divergent-reduction"), "{}", demo.out);
+}

@@ -1,0 +1,254 @@
+//! Optimising in an editor, end to end against the binary: to an accepted edit, cancelled in each stage, edited meanwhile, killed
+//! and resumed.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test")]
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stitch_tests::cli::Folder;
+use stitch_tests::lsp_client::Server;
+
+const TEXT: &str = r#"#include <cstdio>
+__global__ void energy(float* y, const float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = powf(x[i], 3.0f);  // π
+}
+int main() {
+  float *x, *y, host[256];
+  for (int i = 0; i < 256; ++i) host[i] = i * 0.25f;
+  cudaMalloc(&x, sizeof host);
+  cudaMalloc(&y, sizeof host);
+  cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);
+  energy<<<1, 256>>>(y, x, 256);
+  cudaMemcpy(host, y, sizeof host, cudaMemcpyDeviceToHost);
+  printf("%g\n", host[100]);
+}
+"#;
+
+/// The lines of the kernel.
+fn kernel() -> Value {
+    json!({"start": {"line": 1, "character": 0}, "end": {"line": 4, "character": 1}})
+}
+
+struct Editor {
+    folder: Folder,
+    server: Server,
+    uri: String,
+}
+
+impl Editor {
+    fn new(text: &str, capabilities: Value, options: Value) -> Self {
+        let folder = Folder::with(&[("e.cu", text)]).unwrap();
+        let mut command = folder.command(&["lsp"]).unwrap();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env("STITCHCUDA_COMPILE_ON_SAVE", "false").env("STITCHCUDA_DEVICE", "sim:h200");
+        let mut server = Server::of(command).unwrap();
+        let path = folder.path().unwrap();
+        let root = format!("file://{}", path.display());
+        let initialize = json!({
+            "capabilities": capabilities, "initializationOptions": options,
+            "workspaceFolders": [{"uri": root, "name": "w"}],
+        });
+        server.initialize(&initialize).unwrap();
+        let uri = format!("{root}/e.cu");
+        server.open(&uri, text).unwrap();
+        Self { folder, server, uri }
+    }
+
+    fn start(&mut self) {
+        let arguments = json!([{"uri": self.uri, "range": kernel()}]);
+        let answer = self
+            .server
+            .request(
+                "workspace/executeCommand",
+                &json!({"command": "stitchcuda.optimize", "arguments": arguments}),
+            )
+            .unwrap();
+        assert!(answer["result"]["job"].is_u64(), "{answer}");
+    }
+
+    /// The next message that fits; tokens for progress are accepted on the way.
+    fn next(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let is_token = |message: &Value| message["method"] == "window/workDoneProgress/create";
+            let message = self.server.find(|message| is_token(message) || fits(message)).unwrap();
+            if fits(&message) {
+                return message;
+            }
+            self.server.answer(&message, &Value::Null).unwrap();
+        }
+    }
+
+    /// The next progress whose message contains `text`.
+    fn progress(&mut self, text: &str) -> Value {
+        self.next(|message| {
+            message["method"] == "$/progress"
+                && message["params"]["value"]["message"].as_str().is_some_and(|said| said.contains(text))
+        })
+    }
+
+    fn actions(&mut self, range: &Value) -> Vec<Value> {
+        let context = json!({"diagnostics": [], "only": ["refactor.rewrite"], "triggerKind": 1});
+        let params = json!({"textDocument": {"uri": self.uri}, "range": range, "context": context});
+        let answer = self.server.request("textDocument/codeAction", &params).unwrap();
+        answer["result"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Waits until the server has no process under it.
+    fn no_process_is_left(&self) {
+        let begun = Instant::now();
+        let children = format!("/proc/{0}/task/{0}/children", self.server.child.id());
+        loop {
+            let tasks = std::fs::read_dir(format!("/proc/{}/task", self.server.child.id())).unwrap();
+            let left: Vec<String> = tasks
+                .filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("children")).ok())
+                .filter(|children| !children.trim().is_empty())
+                .collect();
+            if left.is_empty() {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{children}: {left:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// What VS Code says.
+fn modern() -> Value {
+    json!({
+        "workspace": {"applyEdit": true, "workspaceEdit": {"documentChanges": true, "changeAnnotationSupport": {"groupsOnLabel": true}}},
+        "textDocument": {"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}, "disabledSupport": true}},
+        "window": {"workDoneProgress": true},
+    })
+}
+
+#[test]
+fn a_selection_is_optimised_to_an_accepted_edit() {
+    let mut editor = Editor::new(TEXT, modern(), Value::Null);
+    let action = editor.actions(&kernel()).pop().unwrap();
+    assert_eq!(action["kind"], "refactor.rewrite.stitchcuda.optimize");
+    assert_eq!(action["title"], "Optimize energy");
+    assert_eq!(action["command"]["command"], "stitchcuda.optimize");
+    let command = action["command"].clone();
+    editor.server.request("workspace/executeCommand", &command).unwrap();
+    for stage in
+        ["measuring the reference", "building the candidate: ", "measuring the candidate: "]
+    {
+        editor.progress(stage);
+    }
+    let request = editor.next(|message| message["method"] == "workspace/applyEdit");
+    let edit = &request["params"]["edit"];
+    let document = &edit["documentChanges"][0];
+    assert_eq!(document["textDocument"], json!({"uri": editor.uri, "version": 1}));
+    let change = &document["edits"][0];
+    assert_eq!(change["range"]["start"], json!({"line": 3, "character": 0}));
+    assert!(change["newText"].as_str().unwrap().contains("x[i] * x[i] * x[i];  // π"), "{change}");
+    let annotation = &edit["changeAnnotations"][change["annotationId"].as_str().unwrap()];
+    assert_eq!(annotation["needsConfirmation"], true);
+    assert!(
+        annotation["description"].as_str().unwrap().contains("times fewer estimated cycles"),
+        "{annotation}"
+    );
+    editor.server.answer(&request, &json!({"applied": true})).unwrap();
+    editor.no_process_is_left();
+}
+
+#[test]
+fn what_cannot_be_optimised_says_why() {
+    let text = "// nothing\n__global__ void k(int* x) { x[0] = 1; }\n";
+    let at =
+        |line: u32| json!({"start": {"line": line, "character": 0}, "end": {"line": line, "character": 5}});
+    let mut editor = Editor::new(text, modern(), Value::Null);
+    let disabled = editor.actions(&at(0)).pop().unwrap();
+    assert!(disabled["disabled"]["reason"].as_str().unwrap().contains("touches no function"), "{disabled}");
+    assert!(disabled.get("command").is_none());
+    assert!(editor.actions(&at(1)).pop().unwrap().get("disabled").is_none());
+    let mut untrusted = Editor::new(text, modern(), json!({"workspaceTrusted": false}));
+    let disabled = untrusted.actions(&at(1)).pop().unwrap();
+    assert!(disabled["disabled"]["reason"].as_str().unwrap().contains("not trusted"), "{disabled}");
+    let arguments = json!([{"uri": untrusted.uri, "range": at(1)}]);
+    let refused = untrusted
+        .server
+        .request(
+            "workspace/executeCommand",
+            &json!({"command": "stitchcuda.optimize", "arguments": arguments}),
+        )
+        .unwrap();
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not trusted"), "{refused}");
+    // A client that knows nothing of reasons is shown nothing.
+    let mut old = Editor::new(text, json!({}), Value::Null);
+    assert!(old.actions(&at(0)).is_empty());
+}
+
+#[test]
+fn a_text_that_changed_meanwhile_is_left_alone() {
+    let mut editor = Editor::new(TEXT, modern(), Value::Null);
+    editor.start();
+    editor.progress("measuring the reference");
+    let change = json!({
+        "textDocument": {"uri": editor.uri, "version": 2},
+        "contentChanges": [{"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "text": "// mine\n"}],
+    });
+    editor.server.notify("textDocument/didChange", &change).unwrap();
+    let message = editor.next(|message| {
+        message["method"] == "workspace/applyEdit"
+            || message["method"] == "window/showMessage" && message["params"]["type"] == 2
+    });
+    let said = message["params"]["message"].as_str().unwrap();
+    assert!(said.contains("e.cu has changed") && said.contains("stitchcuda runs diff "), "{said}");
+    let id = said.rsplit("runs diff ").next().unwrap().split('`').next().unwrap();
+    let diff = editor.folder.run(&["runs", "diff", id]).unwrap();
+    assert!(diff.out.contains("x[i] * x[i] * x[i]"), "{}", diff.out);
+}
+
+#[test]
+fn an_editor_without_a_preview_is_asked() {
+    let capabilities = json!({"workspace": {"applyEdit": true}, "window": {"workDoneProgress": true}});
+    let mut editor = Editor::new(TEXT, capabilities, Value::Null);
+    editor.start();
+    let question = editor.next(|message| message["method"] == "window/showMessageRequest");
+    assert_eq!(question["params"]["actions"], json!([{"title": "Apply"}, {"title": "Discard"}]));
+    editor.server.answer(&question, &json!({"title": "Apply"})).unwrap();
+    let request = editor.next(|message| message["method"] == "workspace/applyEdit");
+    let edits = &request["params"]["edit"]["changes"][&editor.uri];
+    assert!(edits[0]["newText"].as_str().unwrap().contains("x[i] * x[i] * x[i]"), "{request}");
+}
+
+#[test]
+fn a_cancelled_job_leaves_no_process_in_any_stage() {
+    for stage in [
+        "measuring the reference",
+        "building the reference: ",
+        "running the reference: ",
+        "running the candidate: ",
+        "measuring the candidate: ",
+    ] {
+        let mut editor = Editor::new(TEXT, modern(), Value::Null);
+        editor.start();
+        let token = editor.progress(stage)["params"]["token"].clone();
+        editor.server.notify("window/workDoneProgress/cancel", &json!({"token": token})).unwrap();
+        let end = editor
+            .next(|message| message["method"] == "$/progress" && message["params"]["value"]["kind"] == "end");
+        assert_eq!(end["params"]["value"]["message"], "cancelled", "{stage}");
+        editor.no_process_is_left();
+    }
+}
+
+#[test]
+fn a_run_survives_its_server() {
+    let mut editor = Editor::new(TEXT, modern(), Value::Null);
+    editor.start();
+    editor.progress("running the reference: ");
+    editor.server.child.kill().unwrap();
+    editor.server.child.wait().unwrap();
+    let list = editor.folder.run(&["runs", "list", "--format", "json"]).unwrap().json().unwrap();
+    assert_eq!(list["runs"][0]["finished"], false, "{list}");
+    let id = list["runs"][0]["id"].as_str().unwrap();
+    let resumed = editor.folder.run(&["runs", "resume", id]).unwrap();
+    assert_eq!(resumed.status, Some(0), "{}", resumed.err);
+    assert!(resumed.out.contains("+  if (i < n) y[i] = x[i] * x[i] * x[i];"), "{}", resumed.out);
+    assert!(!resumed.out.contains("The reference\n"), "what was measured is not measured again");
+}
