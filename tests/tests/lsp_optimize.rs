@@ -134,9 +134,7 @@ fn a_selection_is_optimised_to_an_accepted_edit() {
     assert_eq!(action["command"]["command"], "stitchcuda.optimize");
     let command = action["command"].clone();
     editor.server.request("workspace/executeCommand", &command).unwrap();
-    for stage in
-        ["measuring the reference", "building the candidate: ", "measuring the candidate: "]
-    {
+    for stage in ["measuring the reference", "building the candidate: ", "measuring the candidate: "] {
         editor.progress(stage);
     }
     let request = editor.next(|message| message["method"] == "workspace/applyEdit");
