@@ -250,3 +250,22 @@ fn a_run_survives_its_server() {
     assert!(resumed.out.contains("+  if (i < n) y[i] = x[i] * x[i] * x[i];"), "{}", resumed.out);
     assert!(!resumed.out.contains("The reference\n"), "what was measured is not measured again");
 }
+
+#[test]
+fn a_finding_has_a_fix_that_says_it_was_not_verified() {
+    let mut editor = Editor::new(TEXT, modern(), Value::Null);
+    let published =
+        editor.server.published(|params| !params["diagnostics"].as_array().unwrap().is_empty()).unwrap();
+    let diagnostic = &published["diagnostics"][0];
+    assert_eq!(diagnostic["code"], "static/pow-small-exponent");
+    let context = json!({"diagnostics": [diagnostic], "triggerKind": 2});
+    let params =
+        json!({"textDocument": {"uri": editor.uri}, "range": diagnostic["range"], "context": context});
+    let answer = editor.server.request("textDocument/codeAction", &params).unwrap();
+    let fix = &answer["result"][0];
+    assert_eq!((&fix["kind"], &fix["diagnostics"][0]["code"]), (&json!("quickfix"), &diagnostic["code"]));
+    assert!(fix["title"].as_str().unwrap().ends_with("(not verified)"), "{fix}");
+    let document = &fix["edit"]["documentChanges"][0];
+    assert_eq!(document["textDocument"]["version"], 1);
+    assert!(document["edits"][0]["newText"].as_str().unwrap().contains("x[i] * x[i] * x[i]"), "{document}");
+}

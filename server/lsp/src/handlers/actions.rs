@@ -9,7 +9,7 @@ use tower_lsp::ls_types::{
 
 use crate::capabilities::ClientFeatures;
 use crate::from_proto;
-use crate::handlers::commands;
+use crate::handlers::{commands, rewrites};
 use crate::session::Session;
 use crate::to_proto::SOURCE;
 use crate::view::View;
@@ -36,11 +36,13 @@ pub fn actions(
             .collect();
         codes.sort();
         codes.dedup();
+        let about = |code: Code| -> Vec<Diagnostic> {
+            context.diagnostics.iter().filter(|given| is_about(given, code)).cloned().collect()
+        };
+        actions.extend(rewrites::fixes(session, view, wanted, &codes, about, client));
         for code in codes {
             let command = command(format!("Explain {code}"), commands::EXPLAIN, json!(code.as_str()));
-            let diagnostics: Vec<_> =
-                context.diagnostics.iter().filter(|given| is_about(given, code)).cloned().collect();
-            actions.push(action(command, CodeActionKind::QUICKFIX, diagnostics, client));
+            actions.push(action(command, CodeActionKind::QUICKFIX, about(code), client));
         }
     }
     actions.extend(optimize(session, view, range, context, client));

@@ -5,4 +5,5 @@ pub mod commands;
 pub mod hints;
 pub mod hover;
 pub mod lenses;
+pub mod rewrites;
 pub mod symbols;
