@@ -365,6 +365,52 @@ fn assert_same(incremental: &Analysis, text: &str) {
     assert_eq!(incremental.findings(), fresh.findings(), "{text:?}");
 }
 
+#[test]
+fn what_decides_a_boundary_goes_with_it() {
+    let device = "ATTR void h() { x; }\nvoid after() {}\n";
+    for texts in [
+        // A mark of the byte order in the middle begins no line, so that no macro is defined.
+        &[
+            &format!("struct S {{#defin\u{feff}#define ATTR __device__\n{device}"),
+            &format!("\u{feff}#define ATTR __device__\n{device}"),
+            &format!("é\u{feff}#define ATTR __device__\n{device}"),
+        ] as &[&String],
+        // Two definitions become one.
+        &[
+            &format!("#define B \n#define ATTR __device__\n{device}"),
+            &format!("#define B #define ATTR __device__\n{device}"),
+            &format!("#define B \n#define ATTR __device__\n{device}"),
+        ],
+        // A comment gets its end far behind what the edit touched.
+        &[
+            &"int a;\nvoid b() {}\nint c;\nvoid d() {}\n".to_owned(),
+            &"int a; /*\nvoid b() {}\nint c;\nvoid d() {}\n".to_owned(),
+            &"int a; /*\nvoid b() {}\nint c;\nvoid d() {}\n*/".to_owned(),
+            &"int a;\nvoid b() {}\nint c;\nvoid d() {}\n*/".to_owned(),
+        ],
+        // What stands before a directive makes it one or none.
+        &[
+            &"int a;\nint b;\n/* c */ #if 0\nvoid d() {}\n#endif\n".to_owned(),
+            &"int a;\nint b;\n/* c */ #if 1\nvoid d() {}\n#endif\n".to_owned(),
+            &"int a;\nint b; /*\n c */ #if 0\nvoid d() {}\n#endif\n".to_owned(),
+            &"int a;\nint b; é #if 0\nvoid d() {}\n#endif\n".to_owned(),
+            &"int a;\nint b;\n#if 0\nvoid d() {}\n#endif\n".to_owned(),
+        ],
+        // The column of an item that never ends tells where the next may begin.
+        &[
+            &"int a;\n/* */  void b() {\n  int x;\n  void c() {}\n".to_owned(),
+            &"int a;\n  void b() {\n  int x;\n  void c() {}\n".to_owned(),
+            &"int a;   void b() {\n  int x;\n  void c() {}\n".to_owned(),
+        ],
+    ] {
+        let mut analyzer = Analyzer::new(Language::Cuda);
+        for text in texts {
+            let analysis = analyzer.update(text.as_str().into(), &Workspace::default(), &|| true).unwrap();
+            assert_same(&analysis, text);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
