@@ -98,6 +98,17 @@ fn functions_of_every_shape() {
             "auto l = [](int i) { return i; };\nint a(3), b{4};\nstruct S { S() {}; void f() { g(); }; } s{};\nvoid g() {}",
             "3: Host S::S()|3: Host S::f()|4: Host g()",
         ),
+        (
+            "struct S { void a() {}; int b() const { return 1; }; virtual void c() {};\n__device__ void d() {}; template <class T> void e() {};\n\
+             virtual void f() = 0; void g(); static void h() { {} }; void i() {};; S() {}; ~S() {}; };",
+            "1: Host S::a()|1: Host S::b()|1: Host S::c()|2: Device S::d()|2: Host S::e<class T>()|3: Host S::f();|\
+             3: Host S::g();|3: Host S::h()|3: Host S::i()|3: Host S::S()|3: Host S::~S()",
+        ),
+        (
+            "namespace n { void a() {}; void b() { a(); }; }\nextern \"C\" { __global__ void c() {}; void d(); }\n\
+             extern \"C\" void e() {};\n#if A\nvoid f() {};\n#else\nvoid g() {};\n#endif",
+            "1: Host n::a()|1: Host n::b()|2: Kernel c()|2: Host d();|3: Host e()|5: Host f()|7: Host g()",
+        ),
         ("TEST(A, b) { k<<<1, 2>>>(); }", "1: Host TEST(A , b )"),
         ("MACRO(x)\n__global__ void k() {}", "2: Kernel k()"),
         (
