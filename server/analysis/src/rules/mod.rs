@@ -33,6 +33,7 @@ mod reach;
 mod reduction;
 mod report;
 mod scope;
+mod trips;
 mod types;
 mod value;
 mod walk;
