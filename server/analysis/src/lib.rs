@@ -8,6 +8,7 @@ mod decode;
 mod language;
 mod outline;
 mod python;
+mod reparse;
 mod rules;
 mod text;
 
