@@ -20,5 +20,5 @@ pub use outline::{
     ArgumentFacts, Expression, Function, FunctionKind, Launch, LaunchBounds, Method, Module, ModulePart,
     Outline, Parameter, TemplateParameter,
 };
-pub use python::{Unit, UnitRole};
+pub use python::{Unit, UnitRole, UnknownSource};
 pub use text::{Encoding, Position, Text};
