@@ -180,3 +180,15 @@ fn what_a_compiler_leaves_behind_is_not_left_among_the_sources() {
         assert!(!folder.path().unwrap().join(place).exists(), "{place}");
     }
 }
+
+#[test]
+fn a_source_that_a_python_file_does_not_hold_is_told_in_every_format() {
+    let text = "import cupy\nfrom kernels import SRC\ncupy.RawKernel(SRC, 'k')\n";
+    let folder = Folder::with(&[("m.py", text)]).unwrap();
+    let says = "the source at line 3 is not known from this file (`SRC` is imported from `kernels`)";
+    for format in ["json", "sarif", "human"] {
+        let finished = folder.run(&["check", "--format", format, "m.py"]).unwrap();
+        assert_eq!(finished.status, Some(0), "{format}: {} {}", finished.out, finished.err);
+        assert!(finished.out.contains(says), "{format}: {}", finished.out);
+    }
+}

@@ -6,7 +6,7 @@ use stitch_findings::{Finding, Span};
 
 use crate::cuda::{Document, KeepGoing};
 use crate::python::Reader;
-use crate::{Language, Outline, Unit, Workspace};
+use crate::{Language, Outline, Unit, UnknownSource, Workspace};
 
 /// The work was cut off before it was done; asking again with the same text goes on where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,7 @@ pub struct Analysis {
     outline: Outline,
     findings: Vec<Finding>,
     units: Vec<Unit>,
+    unknown_sources: Vec<UnknownSource>,
     too_large: bool,
 }
 
@@ -44,6 +45,7 @@ impl Analysis {
             outline: Outline::default(),
             findings: Vec::new(),
             units: Vec::new(),
+            unknown_sources: Vec::new(),
             too_large,
         }
     }
@@ -71,6 +73,11 @@ impl Analysis {
     /// The CUDA texts inside a Python file.
     pub fn units(&self) -> &[Unit] {
         &self.units
+    }
+
+    /// What a Python file gives to a compiler of CUDA without saying what it is.
+    pub fn unknown_sources(&self) -> &[UnknownSource] {
+        &self.unknown_sources
     }
 
     /// Whether the text was too large to be analysed, so that nothing is known of it.
@@ -153,6 +160,12 @@ impl Analyzer {
         let reader = self.python.get_or_insert_with(Reader::new);
         let read = reader.update(&source, workspace, keep_going)?;
         let nothing = Analysis::nothing(Language::Python, source, false);
-        Ok(Analysis { outline: read.outline, findings: read.findings, units: read.units, ..nothing })
+        Ok(Analysis {
+            outline: read.outline,
+            findings: read.findings,
+            units: read.units,
+            unknown_sources: read.unknown,
+            ..nothing
+        })
     }
 }

@@ -8,6 +8,7 @@ mod decode;
 mod language;
 mod outline;
 mod python;
+mod reparse;
 pub mod rewrites;
 mod rules;
 mod text;
@@ -20,5 +21,5 @@ pub use outline::{
     ArgumentFacts, Expression, Function, FunctionKind, Launch, LaunchBounds, Method, Module, ModulePart,
     Outline, Parameter, TemplateParameter,
 };
-pub use python::{Unit, UnitRole};
+pub use python::{Unit, UnitRole, UnknownSource};
 pub use text::{Encoding, Position, Text};

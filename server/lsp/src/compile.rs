@@ -17,7 +17,7 @@ use stitch_session::cache::Cache;
 use stitch_session::config::{Architecture, Config};
 use stitch_session::folders::Folders;
 use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
-use stitch_verifier::compile::{CompileReport, CompileRequest, FileReport, Lack, Trouble, is_compiled};
+use stitch_verifier::compile::{CompileReport, CompileRequest, FileReport, Lack, Trouble, gives_source};
 
 use crate::configuration;
 use crate::documents::{ClosedFile, Document};
@@ -154,9 +154,7 @@ fn say_what_was_left_out(session: &Session, report: &CompileReport, context: &Co
 /// Whether a Python file has CUDA in it for a compiler.
 async fn has_cuda(document: &Document) -> bool {
     let analysed = tokio::time::timeout(LONGEST_WAIT, document.analysed()).await.ok().flatten();
-    analysed
-        .and_then(|analysed| analysed.analysis.clone())
-        .is_some_and(|analysis| analysis.units().iter().any(is_compiled))
+    analysed.and_then(|analysed| analysed.analysis.clone()).is_some_and(|analysis| gives_source(&analysis))
 }
 
 /// Puts a report into the store, in place of the last one of the same document.

@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::occupancy::Occupancy;
 pub use configurations::Configuration;
-pub use python::is_compiled;
+pub use python::{gives_source, is_compiled};
 pub use request::CompileRequest;
 pub use trouble::{Lack, NotCompiled, Trouble};
 
@@ -167,7 +167,7 @@ pub fn has_something_to_compile(language: Language, text: &str) -> bool {
         Language::Cuda => true,
         Language::Python => {
             let analysis = Analysis::of(language, &Arc::from(text));
-            analysis.units().iter().any(is_compiled)
+            gives_source(&analysis)
         }
     }
 }

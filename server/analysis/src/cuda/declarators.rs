@@ -36,6 +36,16 @@ fn is_declarator(kind: &str) -> bool {
         || matches!(kind, "template_function" | "template_method" | "operator_cast")
 }
 
+/// The braces of the function that `node` defines. `void f() {};` in a class, with nothing in the braces, reads as a member with a
+/// value.
+pub fn body(node: Node) -> Option<Node> {
+    let braces = |node: &Node| node.kind() == "initializer_list";
+    let value = || node.child_by_field_name("default_value").filter(braces);
+    let declared = || node.child_by_field_name("declarator")?.child_by_field_name("value").filter(braces);
+    let body = node.child_by_field_name("body").or_else(value).or_else(declared);
+    body.filter(|body| body.end_byte() > body.start_byte())
+}
+
 /// The declarator of the function that `node`, a definition or declaration, declares.
 pub fn function_declarator(node: Node) -> Option<Node> {
     let mut current = node.child_by_field_name("declarator")?;

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use stitch_findings::{Finding, Span};
+use stitch_findings::{Edit, Finding, Span};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Workspace;
@@ -22,8 +22,9 @@ use super::items::{Cutter, Item, ItemKind, State};
 use super::macros::Macros;
 use super::parse::{ItemParser, KeepGoing};
 use crate::outline::Outline;
+use crate::reparse::difference;
 use crate::rules::{Changed, Environment, Piece};
-use places::{difference, prefix, shift_finding, shift_function, shift_item, shift_launch};
+use places::{prefix, shift_finding, shift_function, shift_item, shift_launch};
 
 /// Texts of new items up to this many bytes in all keep their trees between reading and checking; beyond, each is
 /// parsed twice rather than all trees held at once.
@@ -173,7 +174,7 @@ impl Document {
 
     /// The items of `source`; those that the edit did not touch with what is known of them.
     fn cut(&self, source: &str, keep_going: KeepGoing) -> Option<Vec<Task>> {
-        let edit = difference(&self.source, source);
+        let edit = difference(self.source.as_bytes(), source.as_bytes());
         match self.cut_from(source, edit, keep_going)? {
             Some(tasks) => Some(tasks),
             None => {
@@ -188,7 +189,7 @@ impl Document {
     fn cut_from(
         &self,
         source: &str,
-        (start, old_end, new_end): (usize, usize, usize),
+        Edit { start, old_end, new_end }: Edit,
         keep_going: KeepGoing,
     ) -> Option<Option<Vec<Task>>> {
         let touched =

@@ -119,7 +119,7 @@ impl<'t> Walk<'_, 't> {
         if is_keyword(&name.name) {
             return;
         }
-        let body = node.child_by_field_name("body").filter(|b| b.end_byte() > b.start_byte());
+        let body = declarators::body(node);
         let start = self.start(node);
         let head = Span::new(start, body.map_or(node.end_byte(), |b| b.start_byte()));
         let marks: Vec<Mark> = self.masked.marks.iter().filter(|m| head.contains(m.span)).copied().collect();

@@ -17,7 +17,7 @@ use stitch_findings::Span;
 
 use super::conditionals::{Frame, Level};
 use super::head::Head;
-use super::lexer::{self, Kind, Lexer, Token};
+use super::lexer::{Carry, Kind, Lexer, Token, column};
 
 /// What an item is, as far as the cut tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,10 @@ pub struct State {
     deeper: u32,
     /// How many items had no end.
     failures: u8,
-    /// How many raw strings may still be found to have no end.
-    searches_left: u8,
+    /// What the lexer hands on to the next token.
+    carry: Carry,
+    /// The column of the next token; `None` if something stands before it on its line.
+    column: Option<usize>,
 }
 
 impl Default for State {
@@ -61,7 +63,8 @@ impl Default for State {
             frames: SmallVec::new(),
             deeper: 0,
             failures: 0,
-            searches_left: lexer::SEARCHES,
+            carry: Carry::default(),
+            column: Some(0),
         }
     }
 }
@@ -106,7 +109,7 @@ struct Rescue {
     last_end: usize,
     frames: SmallVec<[Frame; 1]>,
     groups: usize,
-    searches_left: u8,
+    carry: Carry,
 }
 
 impl Pending {
@@ -140,7 +143,7 @@ pub struct Cutter<'t> {
 impl<'t> Cutter<'t> {
     /// Cuts `text` from `position` on, a boundary with `state`.
     pub fn new(text: &'t str, position: usize, state: State) -> Self {
-        let lexer = Lexer::at(text, position).with_searches(state.searches_left);
+        let lexer = Lexer::resume(text, position, state.carry);
         Self {
             text,
             bytes: text.as_bytes(),
@@ -162,8 +165,7 @@ impl<'t> Cutter<'t> {
     /// Returns whether it came to the end.
     pub fn run(&mut self, stop: &mut dyn FnMut(usize, &State) -> bool) -> bool {
         loop {
-            self.state.searches_left = self.lexer.searches_left();
-            let Some(token) = self.lexer.next() else {
+            let Some(token) = self.next_token() else {
                 if self.end_of_text() {
                     continue;
                 }
@@ -172,11 +174,20 @@ impl<'t> Cutter<'t> {
             if self.pending.as_ref().is_some_and(|p| p.perhaps_done) {
                 self.after_braces(token);
             }
-            if self.pending.is_none() && stop(token.start, &self.state) {
-                return false;
+            if self.pending.is_none() {
+                self.state.column = column(self.bytes, token.start);
+                if stop(token.start, &self.state) {
+                    return false;
+                }
             }
             self.token(token);
         }
+    }
+
+    /// The next token; what the lexer handed on to it is in the state.
+    fn next_token(&mut self) -> Option<Token> {
+        self.state.carry = self.lexer.carry();
+        self.lexer.next()
     }
 
     fn token(&mut self, token: Token) {
@@ -198,6 +209,7 @@ impl<'t> Cutter<'t> {
 
     /// Begins an item with its first token.
     fn begin(&mut self, token: Token) {
+        self.state.column = column(self.bytes, token.start);
         let mut pending = Pending {
             start: token.start,
             head: Head::default(),
@@ -206,7 +218,7 @@ impl<'t> Cutter<'t> {
             blanks: SmallVec::new(),
             last: token,
             before_last: None,
-            indentation: column(self.bytes, token.start).unwrap_or(usize::MAX),
+            indentation: self.state.column.unwrap_or(usize::MAX),
             rescue: None,
             groups: Vec::new(),
             state_before: self.state.clone(),
@@ -402,7 +414,7 @@ impl<'t> Cutter<'t> {
             last_end,
             frames: self.state.frames.clone(),
             groups: pending.groups.len(),
-            searches_left: self.state.searches_left,
+            carry: self.state.carry,
         });
         false
     }
@@ -420,19 +432,13 @@ impl<'t> Cutter<'t> {
         pending.groups.truncate(rescue.groups);
         self.finish(rescue.last_end, usize::MAX);
         self.state.failures = self.state.failures.saturating_add(1);
-        self.lexer = Lexer::at(self.text, rescue.at).with_searches(rescue.searches_left);
+        self.lexer = Lexer::resume(self.text, rescue.at, rescue.carry);
         true
     }
 }
 
 fn span(token: Token) -> Span {
     Span::new(token.start, token.end)
-}
-
-/// The column of `at`, in bytes, if nothing but blanks stands before it on its line.
-fn column(bytes: &[u8], at: usize) -> Option<usize> {
-    let blanks = bytes[..at].iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
-    matches!(bytes[..at - blanks].last(), None | Some(b'\n' | b'\r' | 0xbf)).then_some(blanks)
 }
 
 /// Whether the word after a type's body names a variable of that type, and how far that was read.

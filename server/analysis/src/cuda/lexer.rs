@@ -62,7 +62,19 @@ pub struct Lexer<'t> {
 
 /// How many raw strings without an end are looked for: each search reads the rest of the text, and a text of nothing
 /// but such beginnings must not take for ever.
-pub const SEARCHES: u8 = 8;
+const SEARCHES: u8 = 8;
+
+/// Stands at the very start of some texts; anywhere else it is a letter.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The column of `at`, in bytes, if nothing but blanks stands before it on its line.
+pub fn column(bytes: &[u8], at: usize) -> Option<usize> {
+    let before = &bytes[..at];
+    let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let before = &before[..at - blanks];
+    let starts = matches!(before.last(), None | Some(b'\n' | b'\r')) || before == BYTE_ORDER_MARK;
+    starts.then_some(blanks)
+}
 
 /// What a byte can be part of.
 const WORD: u8 = 1;
@@ -92,20 +104,49 @@ fn is(byte: u8, class: u8) -> bool {
     CLASSES[usize::from(byte)] & class != 0
 }
 
+/// What a lexer hands on from one token to the next. With the rest of the text it decides all tokens that follow, so
+/// that reading may begin anew where two texts agree in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carry {
+    at_line_start: bool,
+    searches_left: u8,
+    depends_on_the_rest: bool,
+}
+
+impl Default for Carry {
+    /// At the start of a text.
+    fn default() -> Self {
+        Self { at_line_start: true, searches_left: SEARCHES, depends_on_the_rest: false }
+    }
+}
+
 impl<'t> Lexer<'t> {
-    /// Reads from `position`, which must lie between tokens.
+    /// Reads from `position`, where a line begins.
     pub fn at(text: &'t str, position: usize) -> Self {
+        Self::resume(text, position, Carry::default())
+    }
+
+    /// Reads from `position`, which must lie between tokens, as the lexer does that handed on `carry` there.
+    pub fn resume(text: &'t str, position: usize, carry: Carry) -> Self {
         let bytes = text.as_bytes();
-        let before = bytes.get(..position).unwrap_or(bytes);
-        let line = before.iter().rposition(|b| matches!(b, b'\n' | b'\r')).map_or(0, |at| at + 1);
-        let at_line_start = before[line..].iter().all(|b| is(*b, SPACE) || *b >= 128);
         Self {
             bytes,
-            position: before.len(),
-            at_line_start,
+            position: position.min(bytes.len()),
+            at_line_start: carry.at_line_start,
             directives: true,
-            unended: None,
-            searches_left: SEARCHES,
+            // Where the search began is lost, and costs one more search.
+            unended: carry.depends_on_the_rest.then_some(bytes.len()),
+            searches_left: carry.searches_left,
+        }
+    }
+
+    /// Goes to the next token, and tells what was handed on to it.
+    pub fn carry(&mut self) -> Carry {
+        self.skip_space();
+        Carry {
+            at_line_start: self.at_line_start,
+            searches_left: self.searches_left,
+            depends_on_the_rest: self.unended.is_some(),
         }
     }
 
@@ -120,16 +161,6 @@ impl<'t> Lexer<'t> {
             unended: None,
             searches_left: SEARCHES,
         }
-    }
-
-    /// The same, with so many failed searches for the end of a raw string allowed.
-    pub fn with_searches(self, searches_left: u8) -> Self {
-        Self { searches_left, ..self }
-    }
-
-    /// How many are still allowed.
-    pub fn searches_left(&self) -> u8 {
-        self.searches_left
     }
 
     /// Where it is.
@@ -158,8 +189,8 @@ impl<'t> Lexer<'t> {
                 self.position = line_end(self.bytes, self.position);
             } else if byte == b'/' && self.byte(1) == b'*' {
                 self.position = self.comment_end();
-            } else if byte == 0xef && self.position == 0 && self.bytes.starts_with(b"\xef\xbb\xbf") {
-                self.position = 3;
+            } else if self.position == 0 && self.bytes.starts_with(BYTE_ORDER_MARK) {
+                self.position = BYTE_ORDER_MARK.len();
             } else {
                 break;
             }

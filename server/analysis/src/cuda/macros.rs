@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 
-use super::lexer::{Kind, Lexer};
+use super::lexer::{Kind, Lexer, column};
 use crate::outline::FunctionKind;
 
 /// Where a function with an attribute runs.
@@ -108,7 +108,7 @@ impl Definitions {
         let bytes = text.as_bytes();
         for at in memchr::memchr_iter(b'#', bytes) {
             let after = skip_blanks(bytes, at + 1);
-            if !bytes[after..].starts_with(b"define") || !starts_line(bytes, at) {
+            if !bytes[after..].starts_with(b"define") || column(bytes, at).is_none() {
                 continue;
             }
             if let Some((name, seen)) = read_definition(text, at) {
@@ -202,12 +202,6 @@ fn both(a: Attribute, b: Attribute) -> Attribute {
 
 fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     at + bytes[at.min(bytes.len())..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
-}
-
-fn starts_line(bytes: &[u8], at: usize) -> bool {
-    let before = &bytes[..at];
-    let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
-    matches!(before.get(before.len().wrapping_sub(blanks + 1)), None | Some(b'\n' | b'\r' | 0xbf))
 }
 
 /// A `#define` longer than this, in bytes, is no attribute.
@@ -441,10 +435,13 @@ impl Macros {
         let bytes = text.as_bytes();
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         for at in memchr::memchr_iter(b'#', bytes) {
-            if starts_line(bytes, at) && bytes[skip_blanks(bytes, at + 1)..].starts_with(b"define") {
+            if column(bytes, at).is_some() && bytes[skip_blanks(bytes, at + 1)..].starts_with(b"define") {
                 // One sign more tells whether the text goes on behind the longest.
                 let window = &bytes[at..bytes.len().min(at + LONGEST_ATTRIBUTE + 4)];
-                hasher.update(logical_line(window));
+                let line = logical_line(window);
+                // Two lines are not one that has the text of both.
+                hasher.update(&line.len().to_le_bytes());
+                hasher.update(line);
             }
         }
         hasher.digest()
@@ -471,6 +468,8 @@ mod tests {
             ("#define A \\\n \\\n __device__", "#define A \\\n \\\n int"),
             // It is a definition only at the beginning of a line.
             ("\n#define A __device__\n", "x#define A __device__\n"),
+            // Two lines that become one.
+            ("#define A __device__\n#define B\n", "#define A __device__#define B\n"),
         ] {
             assert_ne!(hash(one), hash(other), "{one:?} {other:?}");
             assert_eq!(hash(one), hash(&format!("void f();\n{one}")), "{one:?}");

@@ -98,6 +98,17 @@ fn functions_of_every_shape() {
             "auto l = [](int i) { return i; };\nint a(3), b{4};\nstruct S { S() {}; void f() { g(); }; } s{};\nvoid g() {}",
             "3: Host S::S()|3: Host S::f()|4: Host g()",
         ),
+        (
+            "struct S { void a() {}; int b() const { return 1; }; virtual void c() {};\n__device__ void d() {}; template <class T> void e() {};\n\
+             virtual void f() = 0; void g(); static void h() { {} }; void i() {};; S() {}; ~S() {}; };",
+            "1: Host S::a()|1: Host S::b()|1: Host S::c()|2: Device S::d()|2: Host S::e<class T>()|3: Host S::f();|\
+             3: Host S::g();|3: Host S::h()|3: Host S::i()|3: Host S::S()|3: Host S::~S()",
+        ),
+        (
+            "namespace n { void a() {}; void b() { a(); }; }\nextern \"C\" { __global__ void c() {}; void d(); }\n\
+             extern \"C\" void e() {};\n#if A\nvoid f() {};\n#else\nvoid g() {};\n#endif",
+            "1: Host n::a()|1: Host n::b()|2: Kernel c()|2: Host d();|3: Host e()|5: Host f()|7: Host g()",
+        ),
         ("TEST(A, b) { k<<<1, 2>>>(); }", "1: Host TEST(A , b )"),
         ("MACRO(x)\n__global__ void k() {}", "2: Kernel k()"),
         (
@@ -363,6 +374,52 @@ fn assert_same(incremental: &Analysis, text: &str) {
     let fresh = read(text);
     assert_eq!(incremental.outline(), fresh.outline(), "{text:?}");
     assert_eq!(incremental.findings(), fresh.findings(), "{text:?}");
+}
+
+#[test]
+fn what_decides_a_boundary_goes_with_it() {
+    let device = "ATTR void h() { x; }\nvoid after() {}\n";
+    for texts in [
+        // A mark of the byte order in the middle begins no line, so that no macro is defined.
+        &[
+            &format!("struct S {{#defin\u{feff}#define ATTR __device__\n{device}"),
+            &format!("\u{feff}#define ATTR __device__\n{device}"),
+            &format!("é\u{feff}#define ATTR __device__\n{device}"),
+        ] as &[&String],
+        // Two definitions become one.
+        &[
+            &format!("#define B \n#define ATTR __device__\n{device}"),
+            &format!("#define B #define ATTR __device__\n{device}"),
+            &format!("#define B \n#define ATTR __device__\n{device}"),
+        ],
+        // A comment gets its end far behind what the edit touched.
+        &[
+            &"int a;\nvoid b() {}\nint c;\nvoid d() {}\n".to_owned(),
+            &"int a; /*\nvoid b() {}\nint c;\nvoid d() {}\n".to_owned(),
+            &"int a; /*\nvoid b() {}\nint c;\nvoid d() {}\n*/".to_owned(),
+            &"int a;\nvoid b() {}\nint c;\nvoid d() {}\n*/".to_owned(),
+        ],
+        // What stands before a directive makes it one or none.
+        &[
+            &"int a;\nint b;\n/* c */ #if 0\nvoid d() {}\n#endif\n".to_owned(),
+            &"int a;\nint b;\n/* c */ #if 1\nvoid d() {}\n#endif\n".to_owned(),
+            &"int a;\nint b; /*\n c */ #if 0\nvoid d() {}\n#endif\n".to_owned(),
+            &"int a;\nint b; é #if 0\nvoid d() {}\n#endif\n".to_owned(),
+            &"int a;\nint b;\n#if 0\nvoid d() {}\n#endif\n".to_owned(),
+        ],
+        // The column of an item that never ends tells where the next may begin.
+        &[
+            &"int a;\n/* */  void b() {\n  int x;\n  void c() {}\n".to_owned(),
+            &"int a;\n  void b() {\n  int x;\n  void c() {}\n".to_owned(),
+            &"int a;   void b() {\n  int x;\n  void c() {}\n".to_owned(),
+        ],
+    ] {
+        let mut analyzer = Analyzer::new(Language::Cuda);
+        for text in texts {
+            let analysis = analyzer.update(text.as_str().into(), &Workspace::default(), &|| true).unwrap();
+            assert_same(&analysis, text);
+        }
+    }
 }
 
 proptest! {

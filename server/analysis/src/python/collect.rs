@@ -4,7 +4,7 @@ use stitch_findings::Span;
 use tree_sitter::{Node, TreeCursor};
 
 use super::facts::{
-    Assignment, ClassFact, Compilation, FunctionFact, Import, ItemCall, KernelText, Move, Origin,
+    Assignment, ClassFact, Compilation, FunctionFact, Growth, Import, ItemCall, KernelText, Move, Origin,
     ParameterFact, RETURNED, Registration,
 };
 use super::sinks;
@@ -193,6 +193,9 @@ impl Walk {
             {
                 self.registration(node, name, piece);
             }
+            ("append" | "extend", Some(object)) if object.kind() == "identifier" => {
+                self.growth(node, object, name, piece);
+            }
             ("synchronize", _) => {
                 let scope = self.scope();
                 self.facts.waits.push(scope);
@@ -210,6 +213,19 @@ impl Walk {
             }
             _ => {}
         }
+    }
+
+    /// `parts.append(text)`, where that may be a text.
+    fn growth(&mut self, node: Node, list: Node, method: &str, piece: PieceText<'_>) {
+        let Ok([argument]) = <[_; 1]>::try_from(piece.arguments(node)) else { return };
+        let items = match argument.value.kind {
+            ValueKind::List(items) if method == "extend" => items,
+            ValueKind::Unknown | ValueKind::Number(_) | ValueKind::List(_) => return,
+            _ if method == "append" && argument.name.is_none() => vec![argument.value],
+            _ => return,
+        };
+        let (scope, span) = (self.scope(), piece.span(node));
+        self.facts.growths.push(Growth { scope, target: piece.of(list).to_owned(), items, span });
     }
 
     fn item(&mut self, node: Node, object: Node, piece: PieceText<'_>) {

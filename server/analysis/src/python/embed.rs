@@ -8,6 +8,7 @@ use super::names::Names;
 use super::sinks::{self, Sink};
 use super::texts::{Made, Site, Texts};
 use super::unit::UnitRole;
+use super::unknown::{UnknownSource, is_nothing, why};
 use super::value::{Argument, Value, ValueKind};
 
 /// Texts of one file that are read; a file of tests may hold more than anyone looks at.
@@ -26,15 +27,16 @@ pub(super) struct Found {
     pub(super) options: Vec<String>,
 }
 
-/// The texts of a file, in its order.
-pub(super) fn find(source: &str, names: &Names<'_>) -> Vec<Found> {
+/// The texts of a file, in its order, and what it gives to a compiler without saying what it is.
+pub(super) fn find(source: &str, names: &Names<'_>) -> (Vec<Found>, Vec<UnknownSource>) {
     let texts = Texts::new(source, names);
     let mut found: Vec<Found> = Vec::new();
+    let mut unknown = Vec::new();
     for (piece, facts) in names.facts.iter().enumerate() {
         for call in &facts.compilations {
             let site = Site { piece, level: names.level(piece, call.scope) };
             if let Some(sink) = sinks::find(&names.resolve(&call.function)) {
-                compiled(call, sink, &texts, site, &mut found);
+                compiled(call, sink, &texts, site, &mut found, &mut unknown);
             }
         }
     }
@@ -53,10 +55,20 @@ pub(super) fn find(source: &str, names: &Names<'_>) -> Vec<Found> {
     }
     found.truncate(MOST);
     found.sort_by_key(|found| (found.span, found.role == UnitRole::CppSource));
-    found
+    unknown.truncate(MOST);
+    unknown.sort_by_key(|source| source.span);
+    unknown.dedup();
+    (found, unknown)
 }
 
-fn compiled(call: &Compilation, sink: &Sink, texts: &Texts<'_>, site: Site, found: &mut Vec<Found>) {
+fn compiled(
+    call: &Compilation,
+    sink: &Sink,
+    texts: &Texts<'_>,
+    site: Site,
+    found: &mut Vec<Found>,
+    unknown: &mut Vec<UnknownSource>,
+) {
     let (keyword, place) = sink.title;
     let title = argument(&call.arguments, &[keyword], Some(place));
     let title = title.and_then(|value| texts.constant(value, site)).unwrap_or_default();
@@ -68,8 +80,13 @@ fn compiled(call: &Compilation, sink: &Sink, texts: &Texts<'_>, site: Site, foun
     for text in sink.texts {
         let Some(value) = argument(&call.arguments, text.names, text.place) else { continue };
         for (value, site) in elements(value, texts, site) {
+            let mut is_known = text.role == UnitRole::CppSource || is_nothing(&value, texts, site);
             for made in texts.of(&value, site) {
-                push(made, text.role, title.clone(), options.clone(), found);
+                is_known |= push(made, text.role, title.clone(), options.clone(), found);
+            }
+            if !is_known {
+                let (span, reason) = (texts.in_file(value.span, site), why(&value, texts, site));
+                unknown.push(UnknownSource { role: text.role, span, reason });
             }
         }
     }
@@ -88,6 +105,9 @@ fn elements(value: &Value, texts: &Texts<'_>, site: Site) -> Vec<(Value, Site)> 
         return items.iter().map(|item| (item.clone(), site)).collect();
     }
     if let ValueKind::Name(name) = &value.kind {
+        if let Some(items) = texts.grown(name, texts.in_file(value.span, site), site) {
+            return items.into_iter().map(|(item, site)| (item.clone(), site)).collect();
+        }
         let assigned = texts.names.assignments(site.level, name);
         let lists: Vec<_> = assigned
             .iter()
@@ -107,20 +127,20 @@ fn elements(value: &Value, texts: &Texts<'_>, site: Site) -> Vec<(Value, Site)> 
     vec![(value.clone(), site)]
 }
 
-/// Adds a text unless it is empty, unlikely, or there already.
-fn push(made: Made, role: UnitRole, title: String, options: Vec<String>, found: &mut Vec<Found>) {
+/// Adds a text unless it is empty, unlikely, or there already. Whether anything is known of it.
+fn push(made: Made, role: UnitRole, title: String, options: Vec<String>, found: &mut Vec<Found>) -> bool {
     let (text, map) = made.text.finish();
-    if text.trim().is_empty() || map.holes().contains(&made.span) {
-        return;
+    if map.holes().contains(&made.span) {
+        return false;
     }
-    if role == UnitRole::Unknown && !may_be_code(&text) {
-        return;
-    }
-    if found.iter().any(|known| known.text == text && known.map == map) {
-        return;
+    let is_there = || found.iter().any(|known| known.text == text && known.map == map);
+    let unlikely = role == UnitRole::Unknown && !may_be_code(&text);
+    if text.trim().is_empty() || unlikely || is_there() {
+        return true;
     }
     let name = made.name.unwrap_or(title);
     found.push(Found { role, span: made.span, name, text, map, options });
+    true
 }
 
 /// Whether a text that is given to nothing looks like CUDA, and not like a prompt, a template, a regular expression, or

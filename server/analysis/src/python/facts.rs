@@ -16,6 +16,7 @@ pub(super) struct Facts {
     pub(super) functions: Vec<FunctionFact>,
     pub(super) classes: Vec<ClassFact>,
     pub(super) assignments: Vec<Assignment>,
+    pub(super) growths: Vec<Growth>,
     /// Calls by which an attribute of `self` comes to be: `self.register_buffer("x", …)`.
     pub(super) registrations: Vec<Registration>,
     /// Calls of what may compile CUDA.
@@ -97,6 +98,17 @@ pub(super) struct Assignment {
     /// `+=`.
     pub(super) augmented: bool,
     /// The statement.
+    pub(super) span: Span,
+}
+
+/// `target.append(value)`, `target.extend([value, …])`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Growth {
+    pub(super) scope: ScopeIndex,
+    /// The list's name, without dots.
+    pub(super) target: String,
+    pub(super) items: Vec<Value>,
+    /// The call.
     pub(super) span: Span,
 }
 

@@ -10,6 +10,7 @@ mod decoded;
 mod embed;
 mod facts;
 mod format;
+mod lists;
 mod literal;
 mod names;
 mod origin;
@@ -21,6 +22,7 @@ mod sinks;
 mod split;
 mod texts;
 mod unit;
+mod unknown;
 mod value;
 mod walk;
 
@@ -29,3 +31,4 @@ mod tests;
 
 pub(crate) use reader::Reader;
 pub use unit::{Unit, UnitRole};
+pub use unknown::UnknownSource;

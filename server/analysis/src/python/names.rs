@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::facts::{Assignment, Compilation, Facts, FunctionFact, ScopeIndex};
+use stitch_findings::Span;
+
+use super::facts::{Assignment, Compilation, Facts, FunctionFact, Growth, ScopeIndex};
 use super::split::Piece;
 
 /// Aliases of aliases are followed so far.
@@ -199,6 +201,39 @@ impl<'a> Names<'a> {
         // The names of a class are not seen from its methods, only from its own level.
         let seen = self.outwards(level).filter(|around| *around == level || !self.is_class(*around));
         seen.map(|around| self.known(around, name)).find(|found| !found.is_empty()).unwrap_or_default()
+    }
+
+    /// The calls that add to the list `name` of `level`, with the pieces they stand in.
+    pub(super) fn growths(&self, level: Level, name: &str) -> impl Iterator<Item = (usize, &'a Growth)> {
+        let all = self.facts.iter().enumerate();
+        let all = all.flat_map(|(piece, facts)| facts.growths.iter().map(move |growth| (piece, growth)));
+        all.filter(move |(piece, growth)| growth.target == name && self.level(*piece, growth.scope) == level)
+    }
+
+    /// Where the text of a function or class stands; `None` for the file's own level.
+    pub(super) fn region(&self, level: Level) -> Option<Span> {
+        let scope = self.by_level.get(&level)?;
+        let piece = self.pieces.get(level.piece)?;
+        let span = scope.span.shifted(piece.span.start);
+        // A long function is a head and its statements.
+        let end = if piece.is_head { self.ends()[level.piece] } else { span.end };
+        Some(Span::new(span.start, end.max(span.end)))
+    }
+
+    /// The module that a name with dots is imported from.
+    pub(super) fn imported_from(&self, path: &str) -> Option<String> {
+        let (first, rest) = path.split_once('.').map_or((path, ""), |(first, rest)| (first, rest));
+        let full = *self.imports.get(first)?;
+        let full = if rest.is_empty() { full.to_owned() } else { format!("{full}.{rest}") };
+        Some(full.rsplit_once('.').map_or(full.as_str(), |(module, _)| module).to_owned())
+    }
+
+    /// Whether a name seen from `level` is a parameter of a function.
+    pub(super) fn is_parameter(&self, level: Level, name: &str) -> bool {
+        self.outwards(level).any(|around| {
+            let function = self.by_level.get(&around);
+            function.is_some_and(|f| f.parameters.iter().any(|parameter| parameter.name == name))
+        })
     }
 
     fn known(&self, level: Level, name: &str) -> &[Assigned<'a>] {

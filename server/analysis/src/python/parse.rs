@@ -7,10 +7,10 @@
 
 use std::ops::ControlFlow;
 
-use stitch_findings::Edit;
-use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree};
+use tree_sitter::{ParseOptions, Parser, Point, Tree};
 
 use crate::CutOff;
+use crate::reparse::edited;
 
 /// Put before a member of a class or function: the grammar lets anything stand in either.
 const CLASS: &str = "class _:\n";
@@ -132,7 +132,10 @@ impl PieceParser {
     ) -> Result<Option<Parsed>, CutOff> {
         if !self.running {
             self.running = true;
-            self.base = self.last.as_ref().and_then(|(text, tree)| edited(text, tree, &piece.text));
+            self.base = self
+                .last
+                .as_ref()
+                .and_then(|(text, tree)| edited(text.as_bytes(), tree, piece.text.as_bytes()));
         }
         loop {
             let result = self.go_on(piece, keep_going);
@@ -182,47 +185,6 @@ fn new_parser() -> Parser {
     // Fails only for a grammar of another ABI, which the tests would show: nothing would be found.
     let _ = parser.set_language(&tree_sitter_python::LANGUAGE.into());
     parser
-}
-
-/// The tree of `old`, moved to the places of `new`; `None` where the texts have too little in common.
-fn edited(old: &str, tree: &Tree, new: &str) -> Option<Tree> {
-    let edit = difference(old, new);
-    let kept = edit.start + (old.len() - edit.old_end);
-    if kept < new.len() / 2 {
-        return None;
-    }
-    let mut tree = tree.clone();
-    tree.edit(&InputEdit {
-        start_byte: edit.start,
-        old_end_byte: edit.old_end,
-        new_end_byte: edit.new_end,
-        start_position: point(old, edit.start),
-        old_end_position: point(old, edit.old_end),
-        new_end_position: point(new, edit.new_end),
-    });
-    Some(tree)
-}
-
-/// The one replacement that makes `new` of `old`.
-fn difference(old: &str, new: &str) -> Edit {
-    let (a, b) = (old.as_bytes(), new.as_bytes());
-    let mut start = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    while !old.is_char_boundary(start) || !new.is_char_boundary(start) {
-        start -= 1;
-    }
-    let longest = a.len().min(b.len()) - start;
-    let mut tail = a.iter().rev().zip(b.iter().rev()).take(longest).take_while(|(a, b)| a == b).count();
-    while !old.is_char_boundary(a.len() - tail) || !new.is_char_boundary(b.len() - tail) {
-        tail -= 1;
-    }
-    Edit { start, old_end: a.len() - tail, new_end: b.len() - tail }
-}
-
-fn point(text: &str, byte: usize) -> Point {
-    let before = &text.as_bytes()[..byte];
-    let row = memchr::memchr_iter(b'\n', before).count();
-    let column = byte - memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-    Point { row, column }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::names::Names;
 use super::parse::{Parsed, PieceParser, Prepared};
 use super::split::Splitter;
 use super::unit::{Unit, UnitRole, needs_torch};
+use super::unknown::UnknownSource;
 use super::value::PieceText;
 use super::walk::Walk;
 use super::{outline, rules};
@@ -26,6 +27,8 @@ pub(crate) struct Read {
     pub(crate) findings: Vec<Finding>,
     /// The CUDA texts.
     pub(crate) units: Vec<Unit>,
+    /// What is given to a compiler without being known.
+    pub(crate) unknown: Vec<UnknownSource>,
 }
 
 /// Reads the versions of one file. Facts are kept by the text of their piece.
@@ -110,9 +113,9 @@ impl Reader {
             self.piece(work, keep_going)?;
         }
         let names = Names::new(work.splitter.pieces(), &work.facts);
-        let found = embed::find(&work.source, &names);
+        let (found, unknown) = embed::find(&work.source, &names);
         let units = self.units(found, workspace, keep_going)?;
-        Ok(assemble(&work.source, &names, units))
+        Ok(Read { unknown, ..assemble(&work.source, &names, units) })
     }
 
     /// Reads the next piece.
@@ -251,5 +254,5 @@ fn assemble(source: &str, names: &Names<'_>, units: Vec<Unit>) -> Read {
     findings.sort_by_key(|finding| (finding.span, finding.code));
     // A text that is used twice, or is part of two texts, has its findings once.
     findings.dedup();
-    Read { outline, findings, units }
+    Read { outline, findings, units, unknown: Vec::new() }
 }

@@ -1,4 +1,5 @@
 mod history;
+mod sources;
 
 use stitch_findings::Code;
 

@@ -108,7 +108,10 @@ impl<'a> Texts<'a> {
             }
             ValueKind::Name(name) => self.name(name, site),
             ValueKind::Call(path) => self.assigned(&self.names.returned(path), None),
-            ValueKind::Concat(parts) => self.concat(parts, None, span, site),
+            ValueKind::Concat(parts) => {
+                let parts: Vec<_> = parts.iter().map(|part| (part, site)).collect();
+                self.concat(&parts, None, span)
+            }
             ValueKind::Choice(choices) => {
                 let mut made: Vec<_> = choices.iter().flat_map(|choice| self.follow(choice, site)).collect();
                 made.truncate(CHOICES);
@@ -140,23 +143,33 @@ impl<'a> Texts<'a> {
                 each(inner, &|text| format::dollars(text, &|name| self.argument(arguments, name, site)))
             }
             ValueKind::Join { separator, list } => {
-                let parts = match &list.kind {
-                    ValueKind::List(parts) => parts.as_slice(),
-                    _ => &[],
+                let parts: Vec<_> = match &list.kind {
+                    ValueKind::List(parts) => parts.iter().map(|part| (part, site)).collect(),
+                    ValueKind::Name(name) => {
+                        self.grown(name, self.in_file(list.span, site), site).unwrap_or_default()
+                    }
+                    _ => Vec::new(),
                 };
                 let separator = self.follow(separator, site).into_iter().next();
-                if parts.is_empty() { Vec::new() } else { self.concat(parts, separator.as_ref(), span, site) }
+                if parts.is_empty() { Vec::new() } else { self.concat(&parts, separator.as_ref(), span) }
             }
             ValueKind::List(_) | ValueKind::Unknown => Vec::new(),
         }
     }
 
-    fn in_file(&self, span: Span, site: Site) -> Span {
-        span.shifted(self.start(site))
+    /// A span of a site's piece, in the file.
+    pub(super) fn in_file(&self, span: Span, site: Site) -> Span {
+        span.shifted(self.piece_start(site.piece))
     }
 
-    fn start(&self, site: Site) -> usize {
-        self.names.pieces.get(site.piece).map_or(0, |piece| piece.span.start)
+    /// Where a piece begins in the file.
+    pub(super) fn piece_start(&self, piece: usize) -> usize {
+        self.names.pieces.get(piece).map_or(0, |piece| piece.span.start)
+    }
+
+    /// An expression as the file has it.
+    pub(super) fn written(&self, value: &Value, site: Site) -> &'a str {
+        self.source.get(self.in_file(value.span, site).range()).unwrap_or_default()
     }
 
     fn literal(&self, value: &Value, site: Site) -> Decoded {
@@ -241,11 +254,11 @@ impl<'a> Texts<'a> {
     }
 
     /// All sums of one text of each part; a part of which nothing is known is a hole.
-    fn concat(&self, parts: &[Value], separator: Option<&Made>, span: Span, site: Site) -> Vec<Made> {
+    fn concat(&self, parts: &[(&Value, Site)], separator: Option<&Made>, span: Span) -> Vec<Made> {
         let mut sums = vec![Made { text: Decoded::default(), span, name: None }];
         let mut only_names = true;
         let mut longest: Option<Made> = None;
-        for (index, part) in parts.iter().enumerate() {
+        for (index, &(part, site)) in parts.iter().enumerate() {
             only_names &= matches!(part.kind, ValueKind::Name(_) | ValueKind::Call(_));
             let mut made = self.follow(part, site);
             if made.is_empty() {

@@ -137,7 +137,11 @@ impl<'a> PieceText<'a> {
                 let items = self.children(node, depth);
                 let plain = |item: &Value| matches!(item.kind, ValueKind::Number(_) | ValueKind::Unknown);
                 // Tables of numbers may be long, and are no text.
-                if items.iter().all(plain) { ValueKind::Unknown } else { ValueKind::List(items) }
+                if !items.is_empty() && items.iter().all(plain) {
+                    ValueKind::Unknown
+                } else {
+                    ValueKind::List(items)
+                }
             }
             "conditional_expression" => match (node.named_child(0), node.named_child(2)) {
                 (Some(then), Some(other)) => {

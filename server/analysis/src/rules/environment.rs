@@ -6,6 +6,7 @@
 
 mod changed;
 mod collect;
+mod local;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

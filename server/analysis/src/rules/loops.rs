@@ -70,6 +70,16 @@ const WAITING_IS_MEANT: &[&str] = &[
     "Process",
     "ASSERT_",
     "EXPECT_",
+    "elapsed",
+    "Elapsed",
+    "now()",
+    // A window is drawn anew in each pass, and shows what was computed.
+    "draw(",
+    "Draw",
+    "render",
+    "Render",
+    "SwapBuffers",
+    "glfw",
 ];
 
 /// Whether `name[` stands in a text.
@@ -160,13 +170,43 @@ impl<'w, 't> Loops<'w, 't> {
 
     /// Whether waiting is what the loop, or the comment before it, is for.
     fn waiting_is_meant(&mut self, id: u32) -> bool {
-        let comment = self.node(id).and_then(|node| node.prev_named_sibling());
-        let comment = comment.filter(|before| before.kind() == "comment");
+        let Some(node) = self.node(id) else { return false };
+        let comment = node.prev_named_sibling().filter(|before| before.kind() == "comment");
         if comment.is_some_and(|comment| self.walker.text(comment).to_ascii_lowercase().contains("warm")) {
             return true;
         }
+        let text = self.walker.text(node);
+        // `for (int i = 0; i < WARM_UPS; ++i)`
+        let head = node.child_by_field_name("body").map_or(0, |body| body.start_byte() - node.start_byte());
+        *self.meant.entry(id).or_insert_with(|| {
+            WAITING_IS_MEANT.iter().any(|word| text.contains(word))
+                || text.get(..head).is_some_and(|head| head.to_ascii_lowercase().contains("warm"))
+        })
+    }
+
+    /// Whether the loop is left as soon as a call succeeds: it tries again until one does.
+    fn stops_on_success(&self, id: u32) -> bool {
         let text = self.node(id).map_or("", |node| self.walker.text(node));
-        *self.meant.entry(id).or_insert_with(|| WAITING_IS_MEANT.iter().any(|word| text.contains(word)))
+        text.match_indices("== cudaSuccess").any(|(at, found)| {
+            let then = text[at + found.len()..].trim_start_matches([')', '{', ' ', '\t', '\r', '\n']);
+            then.starts_with("break") || then.starts_with("return")
+        })
+    }
+
+    /// Whether what is waited for belongs to one pass of the loop: a stream that is made in it, or that the loop goes over.
+    fn waits_for_its_own(&self, call: &Call, within: u32) -> bool {
+        let (Some(node), Some(arguments)) = (self.node(within), call.node.child_by_field_name("arguments"))
+        else {
+            return false;
+        };
+        let body = node.child_by_field_name("body").map_or(node.end_byte(), |body| body.start_byte());
+        words(self.walker.text(arguments)).any(|word| {
+            let found = self.walker.names.resolve(word, call.node.start_byte());
+            found.map(|id| &self.walker.names.variables[id]).is_some_and(|variable| {
+                let from = variable.visible.start;
+                node.byte_range().contains(&from) && (from <= body || variable.initial.is_none())
+            })
+        })
     }
 
     /// Whether the loop frees what the call allocates, after it.
@@ -263,6 +303,8 @@ pub fn synchronisation(loops: &mut Loops, call: &Call, within: u32, report: &mut
         || !loops.launches(within)
         || loops.waiting_is_meant(loops.outermost(within))
         || loops.reads_what_is_launched_on(within)
+        || loops.stops_on_success(within)
+        || loops.waits_for_its_own(call, within)
     {
         return;
     }

@@ -33,6 +33,7 @@ mod reach;
 mod reduction;
 mod report;
 pub mod scope;
+mod trips;
 pub mod types;
 pub mod value;
 pub mod walk;

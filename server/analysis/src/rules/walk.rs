@@ -13,6 +13,7 @@ use super::environment::Environment;
 use super::facts::{Facts, Loop};
 use super::kind::{Field, Kind};
 use super::names::Names;
+use super::trips::{self, Around};
 use super::types::Type;
 use super::value::Value;
 use crate::outline::{Function, TemplateParameter};
@@ -142,10 +143,10 @@ impl<'t> Walker<'t> {
         self.frames.push(frame);
     }
 
-    /// Whether it is the `do { … } while (0)` of a macro.
+    /// Whether a loop runs at most once, and so is none.
     fn runs_once(&self, node: Node, kind: Kind) -> bool {
-        let condition = node.child_by_field_name("condition").map_or("", |condition| self.text(condition));
-        kind == Kind::Do && matches!(condition, "(0)" | "(false)")
+        let around = Around { source: self.source, names: &self.names, environment: self.environment };
+        trips::runs_once(node, kind, &around)
     }
 
     fn leave(&mut self) {

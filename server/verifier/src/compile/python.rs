@@ -64,6 +64,13 @@ pub(super) async fn compile(
             }
         }
     }
+    for source in analysis.unknown_sources() {
+        let line = crate::locate::Lines::new(&text).line_of(source.span.start).0 + 1;
+        report.leave_out(NotCompiled::by_nature(format!(
+            "the source at line {line} is not known from this file ({})",
+            source.reason
+        )));
+    }
     report.from_cache &= compiled > 0;
     match first_trouble.filter(|_| compiled == 0) {
         Some(trouble) => Err(trouble),
@@ -79,6 +86,11 @@ fn title(unit: &Unit) -> String {
 /// too.
 pub fn is_compiled(unit: &Unit) -> bool {
     !matches!(unit.role, UnitRole::CppSource | UnitRole::Unknown)
+}
+
+/// Whether a Python file gives a compiler of CUDA anything, be it known from the file or not.
+pub fn gives_source(analysis: &Analysis) -> bool {
+    analysis.units().iter().any(is_compiled) || !analysis.unknown_sources().is_empty()
 }
 
 /// Compiles one unit. `None` for one that has no device code, whose text is not known, or that is given to no compiler.

@@ -1,39 +1,9 @@
-//! Where two texts differ, and what is known of an item moved to its place in the file.
+//! What is known of an item, moved to its place in the file.
 
 use stitch_findings::{Finding, Place, Span};
 
 use crate::cuda::items::{Item, State};
 use crate::outline::{Expression, Function, Launch};
-
-/// The stretch in which two texts differ: its start, its end in the old one, its end in the new one.
-pub(super) fn difference(old: &str, new: &str) -> (usize, usize, usize) {
-    let (old, new) = (old.as_bytes(), new.as_bytes());
-    let shorter = old.len().min(new.len());
-    let start = common(old[..shorter].chunks(64).zip(new[..shorter].chunks(64)), |a, b| {
-        a.iter().zip(b).take_while(|(x, y)| x == y).count()
-    });
-    let left = shorter - start;
-    let (old_rest, new_rest) = (&old[old.len() - left..], &new[new.len() - left..]);
-    let end = common(old_rest.rchunks(64).zip(new_rest.rchunks(64)), |a, b| {
-        a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count()
-    });
-    (start, old.len() - end, new.len() - end)
-}
-
-fn common<'a>(
-    chunks: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-    within: impl Fn(&[u8], &[u8]) -> usize,
-) -> usize {
-    let mut same = 0;
-    for (a, b) in chunks {
-        if a == b {
-            same += a.len();
-        } else {
-            return same + within(a, b);
-        }
-    }
-    same
-}
 
 pub(super) fn shift_item(item: &Item, old_end: usize, new_end: usize) -> Item {
     let shift = |at: usize| if at == usize::MAX { at } else { at - old_end + new_end };

@@ -8,7 +8,7 @@ use stitch_findings::Span;
 
 use super::{Cutter, DEEPEST, ItemKind, Pending, span};
 use crate::cuda::conditionals::{Branch, Condition, Frame, Level};
-use crate::cuda::lexer::{Kind, Token};
+use crate::cuda::lexer::{Kind, Token, column};
 
 impl Cutter<'_> {
     pub(super) fn directive(&mut self, token: Token) {
@@ -222,7 +222,7 @@ impl Cutter<'_> {
     /// Skips to the directive that ends the branch after `token`.
     fn skip_branch(&mut self, token: Token) -> Option<Token> {
         let mut depth = 0u32;
-        while let Some(next) = self.lexer.next() {
+        while let Some(next) = self.next_token() {
             if next.kind != Kind::Directive {
                 continue;
             }
@@ -231,6 +231,7 @@ impl Cutter<'_> {
                 Branch::End if depth > 0 => depth -= 1,
                 Branch::End | Branch::Else(_) if depth == 0 => {
                     self.blank(Span::new(token.end, next.start));
+                    self.state.column = column(self.bytes, next.start);
                     return Some(next);
                 }
                 _ => {}

@@ -60,6 +60,7 @@ fn read_in_bits(reader: &mut Reader, text: &Arc<str>) -> Read {
 fn same(a: &Read, b: &Read, source: &str) {
     assert_eq!(a.outline, b.outline, "{source}");
     assert_eq!(a.findings, b.findings, "{source}");
+    assert_eq!(a.unknown, b.unknown, "{source}");
     assert_eq!(a.units.len(), b.units.len(), "{source}");
     for (a, b) in a.units.iter().zip(&b.units) {
         assert_eq!(
@@ -107,6 +108,7 @@ fn edit() -> impl Strategy<Value = (prop::sample::Index, usize, String)> {
             "\n", "\r\n", "\r", "    ", "\t", "(", ")", "[", "{", "}", "\"\"\"", "'", "\"", "\\", "#", ":", "=", ",", ".", "@",
             "class A(nn.Module):\n    x = 1\n", "def f(self):\n        ", "\n    def g(self):\n        self.y = 1\n", ".item()",
             "load_inline('m', '', ", "for x in y:\n    ", "é", "😀", "\0", "else:", "return ", "import torch as t\n", "+ 'x'", "f'{",
+            "parts = []\n", "parts.append('x')\n", "load_inline('m', '', ''.join(parts))\n", "from k import SRC\n", "SRC",
             "__global__ void k() {}", ".strip()", "\\x41",
         ]).prop_map(str::to_owned),
         1 => "[a-z ]{0,5}",

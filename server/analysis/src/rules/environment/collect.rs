@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::local::LocalConstants;
 use super::{GlobalKind, LaunchPiece, Piece, floating_text};
 use crate::rules::call::callee;
 use crate::rules::constants::{Token, Tokens};
@@ -27,6 +28,7 @@ pub fn collect(item: Node, source: &str) -> Piece {
         rounding: Vec::new(),
         padded: Vec::new(),
         blocks: Vec::new(),
+        locals: LocalConstants::default(),
     };
     let mut cursor = item.walk();
     loop {
@@ -62,6 +64,8 @@ struct Collector<'t> {
     padded: Vec<&'t str>,
     /// Local `dim3`s of the open function, as if written in place.
     blocks: Vec<(&'t str, String)>,
+    /// Local constants of the open function.
+    locals: LocalConstants<'t>,
 }
 
 impl<'t> Collector<'t> {
@@ -110,11 +114,16 @@ impl<'t> Collector<'t> {
                 self.classes.push(given.map_or_else(|| self.field(node, "name"), |(_, name)| name));
                 true
             }
-            "enum_specifier" if !inside => {
-                self.enumeration(node);
+            "enum_specifier" => {
+                self.enumeration(node, inside);
                 false
             }
+            "compound_statement" if inside => {
+                self.locals.open();
+                true
+            }
             "declaration" => {
+                self.local_constants(node);
                 self.blocks(node);
                 true
             }
@@ -149,6 +158,28 @@ impl<'t> Collector<'t> {
         }
     }
 
+    /// Remembers `const int name = …`, and what hides such a name.
+    fn local_constants(&mut self, declaration: Node<'t>) {
+        let mut cursor = declaration.walk();
+        let is_constant = declaration.children(&mut cursor).any(|child| {
+            child.kind() == "type_qualifier" && matches!(self.text(child), "const" | "constexpr")
+        });
+        for declarator in declaration.children_by_field_name("declarator", &mut cursor) {
+            let (name, value) = match declarator.kind() {
+                "identifier" => (declarator, None),
+                _ => match declarator.child_by_field_name("declarator") {
+                    Some(name) => (name, declarator.child_by_field_name("value")),
+                    None => continue,
+                },
+            };
+            if name.kind() == "identifier" {
+                let value = value.filter(|_| is_constant).map(|value| self.text(value));
+                let value = value.map(|text| text.trim_start_matches('{').trim_end_matches('}'));
+                self.locals.declare(self.text(name), value);
+            }
+        }
+    }
+
     /// Remembers `dim3 name(…)` and `dim3 name = …`.
     fn blocks(&mut self, declaration: Node<'t>) {
         if self.field(declaration, "type") != "dim3" {
@@ -164,9 +195,9 @@ impl<'t> Collector<'t> {
             if let Some(value) = value.filter(|value| value.end_byte() - value.start_byte() <= LONGEST_TEXT)
                 && self.blocks.len() < MOST_NAMES
             {
-                let text = self.text(value);
+                let text = self.locals.in_place(self.text(value));
                 let bare = matches!(value.kind(), "argument_list" | "parameter_list");
-                self.blocks.push((name, if bare { format!("dim3{text}") } else { text.to_owned() }));
+                self.blocks.push((name, if bare { format!("dim3{text}") } else { text }));
             }
         }
     }
@@ -181,6 +212,9 @@ impl<'t> Collector<'t> {
         if matches!(node.kind(), "class_specifier" | "struct_specifier") {
             self.classes.pop();
         }
+        if node.kind() == "compound_statement" && !self.functions.is_empty() {
+            self.locals.close();
+        }
         if self.functions.last().is_some_and(|(start, _)| *start == node.start_byte())
             && node.kind() == "function_definition"
         {
@@ -189,6 +223,7 @@ impl<'t> Collector<'t> {
                 self.rounding.clear();
                 self.padded.clear();
                 self.blocks.clear();
+                self.locals = LocalConstants::default();
             }
         }
     }
@@ -305,18 +340,27 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn enumeration(&mut self, node: Node<'t>) {
+    /// The names of an enumeration; `inside` a function they are its own.
+    fn enumeration(&mut self, node: Node<'t>, inside: bool) {
         let Some(body) = node.child_by_field_name("body") else { return };
         let owner = self.field(node, "name");
         let mut next = "0".to_owned();
         let mut cursor = body.walk();
         for enumerator in body.named_children(&mut cursor).filter(|child| child.kind() == "enumerator") {
-            let name = self.field(enumerator, "name").to_owned();
+            let name = self.field(enumerator, "name");
             let value = match self.field(enumerator, "value") {
                 "" => next,
                 value => value.to_owned(),
             };
             next = format!("{name} + 1");
+            if inside {
+                self.locals.declare(name, Some(&value));
+                continue;
+            }
+            let name = name.to_owned();
+            if let Some(class) = self.classes.last().filter(|class| !class.is_empty()) {
+                self.piece.constants.push((format!("{class}::{name}"), value.clone()));
+            }
             if !owner.is_empty() {
                 self.piece.constants.push((format!("{owner}::{name}"), value.clone()));
             }
@@ -338,7 +382,7 @@ impl<'t> Collector<'t> {
             let local = self.blocks.iter().rev().find(|(name, _)| *name == block);
             self.piece.launches.push(LaunchPiece {
                 kernel: name.to_owned(),
-                block: local.map_or_else(|| block.to_owned(), |(_, text)| text.clone()),
+                block: local.map_or_else(|| self.locals.in_place(block), |(_, text)| text.clone()),
                 rounds_up: self.rounds_up(grid),
                 one_block: matches!(grid, "1" | "dim3(1)"),
                 template_arguments: self.template_arguments(function),
@@ -364,7 +408,7 @@ impl<'t> Collector<'t> {
         }
         let mut cursor = list.walk();
         let arguments = list.named_children(&mut cursor).filter(|child| child.kind() != "comment");
-        Some(arguments.map(|argument| self.text(argument).to_owned()).collect())
+        Some(arguments.map(|argument| self.locals.in_place(self.text(argument))).collect())
     }
 
     /// Whether a number of blocks is rounded up to cover every element: `(n + 255) / 256`, `ceil_div(n, 256)`.

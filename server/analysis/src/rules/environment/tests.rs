@@ -104,3 +104,29 @@ fn launches_and_checks() {
     assert!(found.asks_for_errors("OUTER") && found.asks_for_errors("a") && !found.asks_for_errors("b"));
     assert!(found.is_asked_after("helper") && !found.is_asked_after("b"));
 }
+
+#[test]
+fn a_launch_takes_the_constants_of_its_function_along() {
+    let instance = |host: &str| {
+        let text = format!(
+            "const int T = 9;\nstruct S {{ static const int kT = 8; enum {{ kU = 4 }}; }};\n{host}\n"
+        );
+        let found = environment(&text);
+        (found.launches("k").columns, found.instances("k").to_vec())
+    };
+    for (host, columns, argument) in [
+        ("void f() { const int T = 16; dim3 b(T, T); k<T><<<1, b>>>(); }", Some(16), Some(16)),
+        ("void f() { constexpr int W{4}; const int T = W * 2; k<T + 1><<<1, T>>>(); }", Some(8), Some(9)),
+        (
+            "void f() { static const int T = 2; { const int T = 3; } k<T><<<1, T * 32>>>(); }",
+            Some(64),
+            Some(2),
+        ),
+        ("void f() { enum { A = 5, B }; k<B><<<1, A>>>(); }", Some(5), Some(6)),
+        ("void f() { { const int T = 3; } k<T><<<1, T>>>(); }", Some(9), Some(9)),
+        ("void f(int n) { const int T = n; k<T><<<1, T>>>(); }", None, None),
+        ("void f() { k<S::kT><<<1, S::kU>>>(); }", Some(4), Some(8)),
+    ] {
+        assert_eq!(instance(host), (columns, vec![vec![argument]]), "{host}");
+    }
+}
