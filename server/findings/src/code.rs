@@ -93,7 +93,7 @@ codes! {
     /// A power with a small constant exponent, as a product.
     POWERS_TO_PRODUCTS = Rewrite "rewrite/powers-to-products" Hint "Write small powers as products";
     /// A CUDA API call whose error is dropped.
-    API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored" off;
+    API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored";
     /// A block of more than 1024 threads, or not a multiple of the warp.
     BLOCK_SIZE = Static "static/block-size" Information "The block size wastes lanes or can not launch";
     /// A tensor made on the CPU and then moved.
@@ -105,9 +105,9 @@ codes! {
     /// `.item()` in a loop waits for the GPU each time.
     ITEM_IN_LOOP = Static "static/item-in-loop" Information "`.item()` in a loop waits for the GPU each time" off;
     /// Memory allocated again and again.
-    MALLOC_IN_LOOP = Static "static/malloc-in-loop" Information "Device memory is allocated in a loop";
+    MALLOC_IN_LOOP = Static "static/malloc-in-loop" Information "Device memory is allocated in a loop" off;
     /// A store to global memory by an index that nothing bounds.
-    MISSING_BOUNDS_GUARD = Static "static/missing-bounds-guard" Warning "A global index is used without a bounds check";
+    MISSING_BOUNDS_GUARD = Static "static/missing-bounds-guard" Warning "A global index is used without a bounds check" off;
     /// `pow` with a small integer exponent.
     POW_SMALL_EXPONENT = Static "static/pow-small-exponent" Information "`pow` with a small integer exponent";
     /// The fast axis of a row-major array is not `threadIdx.x`.

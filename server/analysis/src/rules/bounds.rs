@@ -32,12 +32,13 @@ pub fn check(walker: &Walker, report: &mut Report) {
     });
     let place = report.quote(access.node);
     // `blockIdx.x * row + threadIdx.x` is a row a block, with a block as wide as the row.
-    let is_row = access.index.block_scaled && !walker.text_of_function().contains("blockDim");
+    let is_row = access.index.block_scaled;
+    let is_exact = launches.dividing > 0 && launches.dividing == launches.count;
     let reason = if launches.rounding_up > 0 && launches.rounding_up == launches.count {
         "and the launch rounds the number of blocks up, so the last block reaches past the data unless its size is a \
          multiple of the block"
             .to_owned()
-    } else if let Some((_, size)) = unused.filter(|_| !is_row) {
+    } else if let Some((_, size)) = unused.filter(|_| !is_row && !is_exact) {
         format!("and the parameter `{}` is never used", size.name)
     } else {
         return;

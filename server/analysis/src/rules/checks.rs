@@ -65,7 +65,7 @@ fn asks(walker: &Walker, call: &Call) -> bool {
 }
 
 /// Whether a function or a macro of this name, in lower case, checks errors by what people call such things.
-fn is_checker(lower: &str) -> bool {
+pub fn is_checker(lower: &str) -> bool {
     [
         "lasterror",
         "last_error",

@@ -4,15 +4,19 @@
 //! an analyzer keeps the pieces of what did not change, and a keystroke inside a kernel's body leaves the environment, and with it
 //! the findings of all other functions, as they were.
 
+mod asking;
 mod changed;
 mod collect;
+mod exact;
 mod local;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+pub use asking::ASKING;
 pub use changed::Changed;
+pub use exact::rounded_sizes;
 use tree_sitter::Node;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -20,9 +24,8 @@ use super::constants::{Constants, fold_dimensions, fold_text};
 use super::types::{Scalar, Type, floating_literal};
 use super::value::Memory;
 
-/// How often the constants are gone through to resolve those that use later ones.
+/// How often constants are gone through to resolve those that use later ones.
 const MOST_PASSES: usize = 8;
-
 /// What one item tells the rest of its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Piece {
@@ -41,6 +44,12 @@ pub struct Piece {
     members: Vec<(String, String, String)>,
     /// Macros with parameters: name, parameters, what they stand for.
     macros: Vec<(String, Vec<String>, String)>,
+    /// Kernels that print, or do nothing.
+    showing: Vec<String>,
+    /// Kernels that look at `threadIdx` and never at `blockIdx`.
+    lone: Vec<String>,
+    /// Whether a call of CUDA's runtime is handed to something: `CHECK(cudaMalloc(…))`.
+    wraps_calls: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +64,10 @@ struct LaunchPiece {
     /// The block as written, or what the local name for it was made from.
     block: String,
     rounds_up: bool,
+    /// Whether the number of blocks is a quotient that is not rounded up: no block reaches past the data.
+    divides: bool,
+    /// The grid of one that rounds up, with local names replaced by what they were set to; else empty.
+    grid: String,
     /// Whether the grid is the number 1.
     one_block: bool,
     /// Its template arguments, as written; `None` where it has none.
@@ -77,6 +90,8 @@ pub struct Launches {
     pub count: usize,
     /// How many round the number of blocks up: `(n + block - 1) / block`.
     pub rounding_up: usize,
+    /// How many divide without rounding up: `n / 256`.
+    pub dividing: usize,
     /// How many have blocks of one column: `threadIdx.x` is always 0.
     pub one_column: usize,
     /// How many have one block.
@@ -144,6 +159,12 @@ struct Inner {
     asking: HashSet<String>,
     /// Functions that are called by one that asks for the last error.
     asked_after: HashSet<String>,
+    /// Whether anything in the file checks errors.
+    checks: bool,
+    /// Kernels that print, or do nothing.
+    showing: HashSet<String>,
+    /// Kernels that look at `threadIdx` and never at `blockIdx`.
+    lone: HashSet<String>,
 }
 
 impl Piece {
@@ -162,6 +183,8 @@ impl Environment {
         inner.resolve_constants(&pieces);
         for piece in &pieces {
             inner.take(piece);
+            inner.showing.extend(piece.showing.iter().cloned());
+            inner.lone.extend(piece.lone.iter().cloned());
         }
         inner.resolve_checks(&pieces);
         inner.hash = inner.content_hash();
@@ -233,6 +256,21 @@ impl Environment {
     /// Whether the function or macro `name` asks for the last CUDA error.
     pub fn asks_for_errors(&self, name: &str) -> bool {
         self.inner.asking.contains(name)
+    }
+
+    /// Whether anything in this file checks errors, so that what does not stands out.
+    pub fn checks_errors(&self) -> bool {
+        self.inner.checks
+    }
+
+    /// Whether the kernel `name` prints, or does nothing.
+    pub fn only_shows(&self, name: &str) -> bool {
+        self.inner.showing.contains(name)
+    }
+
+    /// Whether the kernel `name` looks at `threadIdx`, never at `blockIdx`.
+    pub fn is_for_one_block(&self, name: &str) -> bool {
+        self.inner.lone.contains(name)
     }
 
     /// Whether a function that asks for the last CUDA error calls `name`.
@@ -384,13 +422,15 @@ impl Inner {
             let sizes = fold_dimensions(&launch.block, &Known(self));
             let one_column = sizes.is_some_and(|[x, y, z]| x == 1 && (y > 1 || z > 1));
             let starts_with_one = launch.block.starts_with("dim3(1,") || launch.block.starts_with("dim3{1,");
+            let rounds_up = launch.rounds_up && !exact::is_exact(&launch.grid, &Known(self));
             let entry = self.launches.entry(launch.kernel.clone()).or_default();
             let columns = sizes.map(|[x, ..]| x);
             entry.columns = if entry.count == 0 || entry.columns == columns { columns } else { None };
             entry.count += 1;
             entry.one_column += usize::from(one_column || starts_with_one);
             entry.one_block += usize::from(launch.one_block);
-            entry.rounding_up += usize::from(launch.rounds_up);
+            entry.rounding_up += usize::from(rounds_up);
+            entry.dividing += usize::from(launch.divides);
             self.instantiate(launch);
         }
     }
@@ -414,29 +454,6 @@ impl Inner {
         }
     }
 
-    /// Who asks for errors, through any number of calls, each name looked at once.
-    fn resolve_checks(&mut self, pieces: &[&Piece]) {
-        let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
-        for (name, used) in pieces.iter().flat_map(|piece| &piece.uses) {
-            for used in used {
-                users.entry(used).or_default().push(name);
-            }
-        }
-        let mut open: Vec<&str> = ASKING.to_vec();
-        while let Some(name) = open.pop() {
-            for user in users.get(name).into_iter().flatten() {
-                if self.asking.insert((*user).to_owned()) {
-                    open.push(user);
-                }
-            }
-        }
-        for (name, used) in pieces.iter().flat_map(|piece| &piece.uses) {
-            if self.asking.contains(name) {
-                self.asked_after.extend(used.iter().cloned());
-            }
-        }
-    }
-
     fn content_hash(&self) -> u64 {
         let mut lines: Vec<String> = Vec::new();
         lines.extend(self.integers.iter().map(|(name, value)| format!("i{name}={value}")));
@@ -454,6 +471,9 @@ impl Inner {
         lines.extend(self.asking.iter().map(|name| format!("a{name}")));
         lines.extend(self.asked_after.iter().map(|name| format!("b{name}")));
         lines.extend(self.defined.iter().map(|name| format!("d{name}")));
+        lines.extend(self.showing.iter().map(|name| format!("s{name}")));
+        lines.extend(self.lone.iter().map(|name| format!("o{name}")));
+        lines.push(format!("c{}", self.checks));
         lines.sort_unstable();
         let mut hasher = Xxh3::new();
         hasher.update(&self.outer.fingerprint.to_le_bytes());
@@ -464,10 +484,6 @@ impl Inner {
         hasher.digest()
     }
 }
-
-/// Functions of the runtime that return the last error.
-pub const ASKING: &[&str] =
-    &["cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError", "hipPeekAtLastError"];
 
 /// The value of a text that is a floating literal, perhaps in brackets or negative.
 fn floating_text(text: &str) -> Option<(f64, Type)> {

@@ -114,7 +114,8 @@ impl<'t> Walker<'t> {
                 _ => Value::UNKNOWN,
             },
             "blockIdx" => Value::of(Type::INT, Index { block: true, ..Index::UNIFORM }),
-            "blockDim" | "gridDim" => Value::uniform(Type::INT),
+            "blockDim" => Value::of(Type::INT, Index { width: true, ..Index::UNIFORM }),
+            "gridDim" => Value::uniform(Type::INT),
             _ => {
                 let value = argument.value.loaded();
                 let index = if value.index.is_uniform() {

@@ -66,7 +66,7 @@ const CONSEQUENTIAL: &[&str] = &[
 ];
 
 /// Calls that allocate and so wait for the device, or lock pages, each time.
-const ALLOCATING: &[&str] = &[
+pub const ALLOCATING: &[&str] = &[
     "cuMemAlloc",
     "cudaHostAlloc",
     "cudaMalloc",
@@ -107,6 +107,10 @@ pub fn check(walker: &Walker, report: &mut Report) {
 
 /// Adds findings for errors that are dropped: one a call, or one for all calls of a function that checks none.
 fn dropped(walker: &Walker, calls: &[&Call], report: &mut Report) {
+    // Where nothing is checked, that was the choice made.
+    if !walker.environment.checks_errors() {
+        return;
+    }
     let checks = Checks::of(walker);
     let dropped: Vec<&&Call> = calls
         .iter()

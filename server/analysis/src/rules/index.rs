@@ -96,8 +96,10 @@ pub struct Index {
     pub z: Coefficient,
     /// Whether `blockIdx` is in it.
     pub block: bool,
-    /// Whether `blockIdx` is multiplied by a value of the run.
+    /// Whether `blockIdx` is multiplied by a value of the run other than `blockDim`.
     pub block_scaled: bool,
+    /// Whether it is `blockDim` itself.
+    pub width: bool,
     /// Whether it differs between warps in another way (`threadIdx.x / 32`), the same for all threads of one warp.
     pub warp: bool,
     /// The innermost loop's part in it.
@@ -118,6 +120,7 @@ impl Index {
         z: Coefficient::ZERO,
         block: false,
         block_scaled: false,
+        width: false,
         warp: false,
         step: Step::None,
         looped: false,
@@ -158,6 +161,7 @@ impl Index {
         Self {
             block: self.block || other.block,
             block_scaled: self.block_scaled || other.block_scaled,
+            width: false,
             warp: self.warp || other.warp,
             looped: self.looped || other.looped,
             template: self.template || other.template,
@@ -190,6 +194,7 @@ impl Index {
             z: self.z.times(factor),
             step: if factor == 1 || self.step == Step::None { self.step } else { Step::Many },
             offset: self.offset.saturating_mul(factor),
+            width: self.width && factor == 1,
             ..self
         }
     }
@@ -207,7 +212,10 @@ impl Index {
             z: self.z.times_symbol(symbol),
             step: if self.step == Step::None && other.step == Step::None { Step::None } else { Step::Many },
             offset: 0,
-            block_scaled: self.block || other.block,
+            block_scaled: self.block_scaled
+                || other.block_scaled
+                || self.block && !other.width
+                || other.block && !self.width,
             ..self.mixed(other)
         }
     }
@@ -229,8 +237,12 @@ impl Index {
 
     /// Divided by a known positive number.
     pub fn divided(self, divisor: i64) -> Self {
-        let rest =
-            Self { step: if self.step == Step::None { Step::None } else { Step::Many }, offset: 0, ..self };
+        let rest = Self {
+            step: if self.step == Step::None { Step::None } else { Step::Many },
+            offset: 0,
+            width: false,
+            ..self
+        };
         if divisor == 1 {
             self
         } else if self.is_uniform() {
@@ -245,7 +257,7 @@ impl Index {
     /// The rest after division by a known positive number.
     pub fn remainder(self, divisor: i64) -> Self {
         if self.is_uniform() || (self.only_x() && is_whole_warps(divisor)) {
-            Self { step: if self.step == Step::None { Step::None } else { Step::Many }, ..self }
+            Self { step: if self.step == Step::None { Step::None } else { Step::Many }, width: false, ..self }
         } else {
             Self { block: self.block, warp: self.warp, looped: self.looped, ..Self::UNKNOWN }
         }

@@ -3,8 +3,9 @@
 use stitch_findings::{Code, Place, Related, Severity};
 use tree_sitter::Node;
 
-use super::checks::Checks;
+use super::checks::{Checks, is_checker};
 use super::constants::fold_dimensions;
+use super::environment::rounded_sizes;
 use super::facts::LaunchSite;
 use super::index::WARP;
 use super::report::{Report, span};
@@ -33,7 +34,8 @@ pub fn check(walker: &Walker, report: &mut Report) {
 }
 
 fn unchecked(walker: &Walker, report: &mut Report) {
-    if walker.facts.launches.is_empty() {
+    // Where nothing is checked, that was the choice made.
+    if walker.facts.launches.is_empty() || !walker.environment.checks_errors() {
         return;
     }
     let text = walker.source.get(walker.function.span.range()).unwrap_or("");
@@ -43,7 +45,9 @@ fn unchecked(walker: &Walker, report: &mut Report) {
         .facts
         .launches
         .iter()
-        .filter(|launch| launch.is_statement && !checks.follow(launch.node))
+        .filter(|launch| {
+            launch.is_statement && !checks.follow(launch.node) && !is_checked_next(walker, launch)
+        })
         .filter(|launch| drives || !(exported || is_on_stream(walker, launch)))
         .collect();
     let function = &walker.function.name;
@@ -73,6 +77,15 @@ fn unchecked(walker: &Walker, report: &mut Report) {
     }
 }
 
+/// Whether a macro that checks stands behind the launch, without brackets and so without a place in the tree:
+/// `CHECK_KERNEL`.
+fn is_checked_next(walker: &Walker, launch: &LaunchSite) -> bool {
+    let after = walker.source.get(launch.node.end_byte()..walker.function.span.end).unwrap_or("");
+    let after = after.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+    let end = after.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(after.len());
+    is_checker(&after[..end].to_ascii_lowercase())
+}
+
 /// Whether the function does more with the device than to launch. What the caller of a mere launcher checks, where it made
 /// the stream or lives in another language, is not known here.
 fn drives_device(walker: &Walker, function: &str) -> bool {
@@ -96,9 +109,13 @@ fn is_on_stream(walker: &Walker, launch: &LaunchSite) -> bool {
 /// Whether all threads of a launch, as many as are known, would fit into one block: idle lanes cost nothing there.
 fn is_tiny(launch: &LaunchSite, threads: i64, walker: &Walker) -> bool {
     let Some(grid) = launch.grid else { return false };
-    let blocks = fold_dimensions(walker.text(grid), &Scope::new(walker, grid.start_byte()));
-    blocks
+    let (text, scope) = (walker.text(grid), Scope::new(walker, grid.start_byte()));
+    let rounded = || {
+        rounded_sizes(text, &scope).and_then(|(size, block)| size.checked_add(block - 1)?.checked_div(block))
+    };
+    fold_dimensions(text, &scope)
         .and_then(product)
+        .or_else(rounded)
         .and_then(|blocks| blocks.checked_mul(threads))
         .is_some_and(|all| all <= MOST_THREADS)
 }
@@ -127,7 +144,12 @@ fn block_size(launch: &LaunchSite, block: Node, sizes: [i64; 3], walker: &Walker
                 "Use at most 1024 threads a block; 128 to 256 is a good start.",
             )
             .severity = Severity::Warning;
-    } else if threads > 1 && threads % WARP != 0 && !is_tiny(launch, threads, walker) {
+    } else if threads > 1
+        && threads % WARP != 0
+        && !is_tiny(launch, threads, walker)
+        && !walker.environment.only_shows(kernel)
+        && !walker.environment.is_for_one_block(kernel)
+    {
         let idle = WARP - threads % WARP;
         let message = format!(
             "The block of `{kernel}` has {written} threads, not a multiple of the warp: {idle} of the last warp's 32 lanes \

@@ -6,6 +6,7 @@ use stitch_findings::Code;
 use tree_sitter::Node;
 
 use super::facts::Call;
+use super::host::ALLOCATING;
 use super::kind::Kind;
 use super::report::Report;
 use super::walk::Walker;
@@ -25,7 +26,7 @@ const WHOLE_PROBLEM: &[&str] = &[
     "getTime",
     "Timer",
     "EventRecord",
-    " printf(",
+    "printf(",
     "cout",
     "omp_",
     "MPI_",
@@ -44,6 +45,7 @@ const WAITING_IS_MEANT: &[&str] = &[
     "bench",
     "Bench",
     "warmup",
+    "measur",
     "Profiler",
     "EventRecord",
     "time(",
@@ -62,6 +64,7 @@ const WAITING_IS_MEANT: &[&str] = &[
     "cout",
     // These wait by themselves.
     "cudaFree(",
+    "cudaMalloc",
     "cudaDestroy",
     "thrust::",
     "cudaSetDevice",
@@ -139,6 +142,15 @@ impl<'w, 't> Loops<'w, 't> {
         let Some(node) = self.node(id) else { return false };
         let first = self.launches.partition_point(|start| *start < node.start_byte());
         self.launches.get(first).is_some_and(|start| *start < node.end_byte())
+    }
+
+    /// Whether all kernels that the loop launches print, or do nothing.
+    fn only_shows(&self, id: u32) -> bool {
+        let Some(node) = self.node(id) else { return false };
+        let launches = &self.walker.facts.launches;
+        let mut inside =
+            launches.iter().filter(|launch| node.byte_range().contains(&launch.node.start_byte()));
+        inside.all(|launch| self.walker.environment.only_shows(launch.kernel))
     }
 
     /// Whether the host reads an array that it hands to a kernel, which it can in managed memory.
@@ -219,6 +231,23 @@ impl<'w, 't> Loops<'w, 't> {
         })
     }
 
+    /// Whether nothing is done with the memory, so that allocation is what the loop measures or tries out.
+    fn only_allocates(&self, within: u32) -> bool {
+        let Some(node) = self.node(within) else { return false };
+        let inside = || {
+            self.walker.facts.calls.iter().filter(|call| node.byte_range().contains(&call.node.start_byte()))
+        };
+        let manages = |name: &str| FREEING.contains(&name) || ALLOCATING.contains(&name);
+        let managing: Vec<_> =
+            inside().filter(|call| manages(call.name)).map(|call| call.node.byte_range()).collect();
+        let mut others = inside().filter(|call| {
+            let at = call.node.byte_range();
+            // What encloses such a call checks its error, and what it encloses is an argument.
+            !managing.iter().any(|other| at.contains(&other.start) || other.contains(&at.start))
+        });
+        !self.launches(within) && others.next().is_none()
+    }
+
     /// Whether a loop that follows in the same pass works with what is allocated, so that it serves many launches.
     fn reuses(&self, name: &str, call: &Call, within: u32) -> bool {
         let Some(node) = self.node(within) else { return false };
@@ -233,9 +262,12 @@ impl<'w, 't> Loops<'w, 't> {
 
     /// Whether the size follows the counter of a `for` loop: each pass then is a problem of another size, as in a benchmark.
     fn grows_with(&self, arguments: Node, within: u32) -> bool {
-        let Some(update) = self.node(within).and_then(|node| node.child_by_field_name("update")) else {
-            return false;
-        };
+        let node = self.node(within);
+        // `for (…; …; n *= 2)` or `for (int n : sizes)`.
+        let counter = node.and_then(|node| {
+            node.child_by_field_name("update").or_else(|| node.child_by_field_name("declarator"))
+        });
+        let Some(update) = counter else { return false };
         let counters: Vec<&str> = words(self.walker.text(update)).collect();
         let mut cursor = arguments.walk();
         let mut pending: Vec<Node> = arguments.named_children(&mut cursor).skip(1).collect();
@@ -263,6 +295,11 @@ impl<'w, 't> Loops<'w, 't> {
     }
 }
 
+/// Whether a function of this name is a test, which need not be fast.
+fn is_test(name: &str) -> bool {
+    name.split('_').next().is_some_and(|first| first.eq_ignore_ascii_case("test"))
+}
+
 /// How many loops inside another are looked at.
 const MOST_INNER: usize = 64;
 
@@ -277,6 +314,8 @@ pub fn allocation(loops: &mut Loops, call: &Call, within: u32, report: &mut Repo
     let makes_many = target.contains(['[', '.', '+']) || target.contains("->");
     let Some(name) = words(target).last().filter(|_| !makes_many) else { return };
     if loops.goes_over_devices(within)
+        || is_test(&loops.walker.function.name)
+        || loops.only_allocates(within)
         || loops.is_whole_problem(within)
         || !loops.frees(name, call, within)
         || loops.reuses(name, call, within)
@@ -300,7 +339,9 @@ pub fn synchronisation(loops: &mut Loops, call: &Call, within: u32, report: &mut
     let text = loops.walker.text(call.node);
     let many_streams = text.contains(['[', '.']) || text.contains("->");
     if many_streams
+        || loops.walker.function.name.to_ascii_lowercase().contains("bench")
         || !loops.launches(within)
+        || loops.only_shows(within)
         || loops.waiting_is_meant(loops.outermost(within))
         || loops.reads_what_is_launched_on(within)
         || loops.stops_on_success(within)

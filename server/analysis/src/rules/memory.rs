@@ -309,11 +309,33 @@ impl<'t> Walker<'t> {
                 Kind::Update => true,
                 _ => false,
             };
-            if !is_address {
+            if self.is_reinterpreted() {
+                self.facts.recast.extend(base.variable);
+            } else if !is_address {
                 self.access(node, base, index, element, is_store);
             }
         }
         Value { base, is_place: true, ..Value::of(element, index) }
+    }
+
+    /// Whether the place at hand is handed to a macro that takes its address and makes it another type's: `FLOAT4(a[i])`. One
+    /// that is defined elsewhere is known by its name.
+    fn is_reinterpreted(&self) -> bool {
+        let callee = self.call_around().and_then(|call| call.child_by_field_name("function"));
+        let Some(name) =
+            callee.filter(|callee| Kind::of(*callee) == Kind::Identifier).map(|callee| self.text(callee))
+        else {
+            return false;
+        };
+        match self.environment.function_macro(name) {
+            Some((_, text)) => {
+                text.contains('&') && ["_cast", "*)", "* )"].iter().any(|part| text.contains(part))
+            }
+            None => {
+                let is_macro = !name.contains(|c: char| c.is_ascii_lowercase());
+                is_macro && name.contains(|c: char| c.is_ascii_digit())
+            }
+        }
     }
 
     /// Notes an access.

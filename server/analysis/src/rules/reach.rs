@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tree_sitter::Node;
 
 use super::facts::Access;
-use super::index::Coefficient;
+use super::index::{Coefficient, Step};
 use super::kind::Kind;
 use super::value::Memory;
 use super::walk::Walker;
@@ -40,7 +40,9 @@ impl<'w, 't> Reach<'w, 't> {
     /// Whether a thread takes `stride` elements, one after the other: `a[4 * i]` to `a[4 * i + 3]`, written out or in loops.
     pub fn takes_all(&self, access: &Access<'t>, stride: i64) -> bool {
         let written = self.offsets.get(&key(access)).map_or(1, HashSet::len);
-        let looped = self.passes(access.node);
+        // A loop that goes on by more than one element leaves some out, unless the others are taken beside it.
+        let leaves_none = written > 1 || matches!(access.index.step, Step::Variable(_));
+        let looped = if leaves_none { self.passes(access.node) } else { 1 };
         i64::try_from(written).is_ok_and(|written| written.saturating_mul(looped) >= stride)
     }
 

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::constants::{Constants, fold_dimensions, fold_text, split_arguments};
+use super::constants::{Constants, Token, Tokens, fold_dimensions, fold_text, split_arguments};
 use super::kind::Kind;
 use super::names::{Variable, Write};
 use super::walk::Walker;
@@ -36,13 +36,13 @@ impl Constants for Scope<'_, '_> {
         let id = self.walker.names.resolve(name, self.at)?;
         let variable = &self.walker.names.variables[id];
         if variable.writes.is_empty() {
-            return dimensions_of(variable, self.walker.source, &Integers(self));
+            return dimensions_of(variable, self, 0);
         }
         if variable.class != "dim3" {
             return None;
         }
         let mut sizes = match variable.initial {
-            Some(_) => dimensions_of(variable, self.walker.source, &Integers(self))?,
+            Some(_) => dimensions_of(variable, self, 0)?,
             None => [1; 3],
         };
         let mut set = [false; 3];
@@ -71,10 +71,36 @@ impl Scope<'_, '_> {
     }
 }
 
+/// A text in which members of constant `dim3`s, as `block.x`, are replaced by their values.
+fn with_members(text: &str, scope: &Scope, depth: usize) -> String {
+    let words: Vec<_> = Tokens::new(text).collect();
+    let mut out = String::new();
+    let mut copied = 0;
+    for pair in words.windows(3) {
+        let [(Token::Name(name), at), (_, dot), (Token::Name(member), end)] = pair else { continue };
+        let axis = ["x", "y", "z"].iter().position(|axis| axis == member);
+        let Some(axis) = axis.filter(|_| &text[dot.clone()] == "." && at.start >= copied) else { continue };
+        let variable = scope.walker.names.resolve(name, scope.at).map(|id| &scope.walker.names.variables[id]);
+        let unchanged = variable.filter(|variable| variable.writes.is_empty());
+        if let Some(sizes) = unchanged.and_then(|variable| dimensions_of(variable, scope, depth + 1)) {
+            out.push_str(&text[copied..at.start]);
+            out.push_str(&sizes[axis].to_string());
+            copied = end.end;
+        }
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+/// A grid is made of a block, which is made of numbers; what is made of more than that is not followed.
+const DEEPEST: usize = 2;
+
 /// The sizes that a `dim3` starts with.
-fn dimensions_of(variable: &Variable, source: &str, scope: &dyn Constants) -> Option<[i64; 3]> {
-    let initial: Node = variable.initial?;
-    let text = source.get(initial.byte_range())?;
+fn dimensions_of(variable: &Variable, from: &Scope, depth: usize) -> Option<[i64; 3]> {
+    let scope = &Integers(from);
+    let initial: Node = variable.initial.filter(|_| depth < DEEPEST)?;
+    let text = from.walker.source.get(initial.byte_range())?;
+    let text = &with_members(text, from, depth);
     if !matches!(initial.kind(), "argument_list" | "parameter_list") {
         return fold_dimensions(text, scope);
     }

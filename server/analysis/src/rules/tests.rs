@@ -161,6 +161,7 @@ fn a_thread_that_takes_all_its_elements_is_told_to_take_a_vector() {
         ("for (; i < n; i += 64) { float* p = a + i * 16; for (int j = 0; j < 16; ++j) p[j] = 0.f; }", true),
         ("for (int k = 0; k <= 2; ++k) { out[i] += a[i * 6 + k * 2] + a[i * 6 + k * 2 + 1]; }", true),
         ("for (int k = 0; k < 4; ++k) out[i] += a[i * 16 + k];", false),
+        ("for (int k = 0; k < 99; ++k) out[i] += a[i * 16 + k * n * 16];", false),
         ("if (threadIdx.x < 32) out[i] = a[threadIdx.x * 8];", false),
     ] {
         assert_eq!(takes_all(body), together, "{body}");
@@ -202,4 +203,13 @@ fn a_negative_power_is_a_division() {
     let found = harness::check("__global__ void k(float* a) { a[0] = powf(a[1], -1.0f); }\n");
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].advice.as_deref(), Some("Write it as a division: `1 / x`."));
+}
+
+#[test]
+fn a_file_that_checks_nothing_is_left_alone() {
+    let launch = "__global__ void k(float* a) { a[0] = 1; }\nint main() { float* a; cudaMalloc(&a, 4); k<<<1, 32>>>(a); }\n";
+    assert_eq!(codes(launch), []);
+    let checks = format!("{launch}void g(float* a) {{ CHECK(cudaMemset(a, 0, 4)); }}\n");
+    let found: Vec<String> = codes(&checks).into_iter().map(|(_, code)| code).collect();
+    assert_eq!(found, ["static/api-result-ignored", "static/unchecked-launch"]);
 }

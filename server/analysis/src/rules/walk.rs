@@ -218,6 +218,14 @@ impl<'t> Walker<'t> {
         self.frames.last().map(|frame| (frame.kind, frame.node))
     }
 
+    /// The call whose argument list is open, where an argument of it is being evaluated.
+    pub(super) fn call_around(&self) -> Option<Node<'t>> {
+        match self.frames.as_slice() {
+            [.., call, list] if list.kind == Kind::Arguments && call.kind == Kind::Call => Some(call.node),
+            _ => None,
+        }
+    }
+
     /// The `if` whose condition, or a part of it by `&&`, is being evaluated.
     pub(super) fn decides(&self) -> Option<Node<'t>> {
         let mut outer = self.frames.iter().rev();

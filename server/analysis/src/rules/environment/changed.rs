@@ -15,10 +15,10 @@ pub struct Changed {
 
 impl Environment {
     /// The names of which the two environments say different things. `None` if that can't be told, since other files
-    /// define different constants.
+    /// define different constants, or if it matters to all: one of the two checks errors.
     pub fn changed_names(&self, earlier: &Self) -> Option<Changed> {
         let (now, then) = (&*self.inner, &*earlier.inner);
-        if now.outer.fingerprint != then.outer.fingerprint {
+        if now.outer.fingerprint != then.outer.fingerprint || now.checks != then.checks {
             return None;
         }
         let mut mentioned: HashSet<&str> = HashSet::new();
@@ -34,7 +34,13 @@ impl Environment {
         differences(&now.returns, &then.returns, |a, b| a == b, &mut mentioned);
         differences(&now.macros, &then.macros, |a, b| a == b, &mut mentioned);
         differences(&now.members, &then.members, |a, b| a == b, &mut mentioned);
-        for (a, b) in [(&now.asking, &then.asking), (&now.defined, &then.defined)] {
+        let sets = [
+            (&now.asking, &then.asking),
+            (&now.defined, &then.defined),
+            (&now.showing, &then.showing),
+            (&now.lone, &then.lone),
+        ];
+        for (a, b) in sets {
             mentioned.extend(a.symmetric_difference(b).map(String::as_str));
         }
         let mut defined: HashSet<&str> = HashSet::new();
@@ -62,6 +68,7 @@ impl Launches {
         Self {
             count: self.count.min(1),
             rounding_up: share(self.rounding_up),
+            dividing: share(self.dividing),
             one_column: share(self.one_column),
             one_block: share(self.one_block),
             ..self
@@ -74,7 +81,8 @@ impl Piece {
     /// tells as it stands. While a body is being typed, the grammar now and then takes the function apart, so that its local
     /// variables look like the file's and its signature is lost.
     pub fn with_body(self, body: Self) -> Self {
-        Self { uses: body.uses, launches: body.launches, ..self }
+        let Self { uses, launches, showing, lone, wraps_calls, .. } = body;
+        Self { uses, launches, showing, lone, wraps_calls, ..self }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use tree_sitter::Node;
 
+use super::exact::{expanded, is_padded, is_rounding_name};
 use super::local::LocalConstants;
 use super::{GlobalKind, LaunchPiece, Piece, floating_text};
 use crate::rules::call::callee;
-use crate::rules::constants::{Token, Tokens};
+use crate::rules::constants::{Token, Tokens, split_arguments};
 use crate::rules::types::Type;
 
 /// Longer expressions than a person writes are not looked into.
@@ -29,6 +30,7 @@ pub fn collect(item: Node, source: &str) -> Piece {
         padded: Vec::new(),
         blocks: Vec::new(),
         locals: LocalConstants::default(),
+        assigned: Vec::new(),
     };
     let mut cursor = item.walk();
     loop {
@@ -66,6 +68,8 @@ struct Collector<'t> {
     blocks: Vec<(&'t str, String)>,
     /// Local constants of the open function.
     locals: LocalConstants<'t>,
+    /// Local names of the open function that are set once, and to what.
+    assigned: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Collector<'t> {
@@ -129,6 +133,7 @@ impl<'t> Collector<'t> {
             }
             "init_declarator" | "assignment_expression" if inside => {
                 self.changed(self.field(node, "left"));
+                self.local(node);
                 let value = node.child_by_field_name("value").or_else(|| node.child_by_field_name("right"));
                 let name =
                     node.child_by_field_name("declarator").or_else(|| node.child_by_field_name("left"));
@@ -148,6 +153,10 @@ impl<'t> Collector<'t> {
                 if self.rounds_up(self.field(node, "parameters")) {
                     self.rounding.push(self.field(node, "declarator"));
                 }
+                true
+            }
+            "update_expression" if inside => {
+                self.changed(self.field(node, "argument"));
                 true
             }
             "call_expression" if inside => {
@@ -206,6 +215,36 @@ impl<'t> Collector<'t> {
     fn changed(&mut self, target: &str) {
         let name = target.split('.').next().unwrap_or(target).trim();
         self.blocks.retain(|(known, _)| *known != name);
+        self.assigned.retain(|(known, _)| *known != name);
+    }
+
+    /// Remembers `type name = value`.
+    fn local(&mut self, declarator: Node<'t>) {
+        // What a constructor is given is no value.
+        let value = declarator.child_by_field_name("value").filter(|value| !value.kind().ends_with("_list"));
+        let (name, value) =
+            (self.field(declarator, "declarator"), value.map_or("", |value| self.text(value)));
+        let is_short = !value.is_empty() && value.len() <= LONGEST_INDEX && self.assigned.len() < MOST_NAMES;
+        self.assigned.retain(|(known, _)| *known != name);
+        if is_short && !name.is_empty() {
+            self.assigned.push((name, value));
+        }
+    }
+
+    /// A grid with local names replaced.
+    fn in_place(&self, grid: &str) -> String {
+        expanded(grid, |name, member| {
+            let block =
+                || self.blocks.iter().rev().find(|(known, _)| *known == name).map(|(_, text)| text.as_str());
+            let Some(member) = member else {
+                let local = self.assigned.iter().rev().find(|(known, _)| *known == name);
+                return local.map(|(_, text)| *text).or_else(block);
+            };
+            let axis = ["x", "y", "z"].iter().position(|axis| *axis == member)?;
+            let sizes = block()?.trim_start_matches("dim3").trim();
+            let sizes = sizes.get(1..sizes.len().checked_sub(1)?)?;
+            Some(split_arguments(sizes)?.get(axis).copied().unwrap_or("1"))
+        })
     }
 
     fn leave(&mut self, node: Node) {
@@ -224,6 +263,7 @@ impl<'t> Collector<'t> {
                 self.padded.clear();
                 self.blocks.clear();
                 self.locals = LocalConstants::default();
+                self.assigned.clear();
             }
         }
     }
@@ -236,7 +276,9 @@ impl<'t> Collector<'t> {
         let mut cursor = list.walk();
         let parameters: Vec<String> =
             list.named_children(&mut cursor).map(|parameter| self.text(parameter).to_owned()).collect();
-        if value.len() <= LONGEST_INDEX && !parameters.is_empty() && !value.contains(['{', ';', '[']) {
+        // `(reinterpret_cast<float4*>(&(x))[0])` is kept for what it takes the address of.
+        let is_plain = !value.contains(['{', ';']) && (!value.contains('[') || value.contains('&'));
+        if value.len() <= LONGEST_INDEX && !parameters.is_empty() && is_plain {
             self.piece.macros.push((name.to_owned(), parameters, value.trim().to_owned()));
         }
     }
@@ -262,11 +304,23 @@ impl<'t> Collector<'t> {
             .take_while(|child| child.start_byte() < body_start)
             .any(|child| matches!(self.text(child), "__global__" | "__device__"));
         if is_device {
+            self.kernel(name.unwrap_or(""), self.field(node, "body"));
             return false;
         }
         self.piece.uses.push((name.unwrap_or("").to_owned(), Vec::new()));
         self.functions.push((node.start_byte(), self.piece.uses.len() - 1));
         true
+    }
+
+    /// What a kernel's body tells whoever launches it.
+    fn kernel(&mut self, name: &str, body: &str) {
+        let is_empty = body.trim_matches(['{', '}', ' ', '\n', '\t', '\r']).is_empty();
+        if is_empty || body.contains("printf") {
+            self.piece.showing.push(name.to_owned());
+        }
+        if body.contains("threadIdx") && !body.contains("blockIdx") {
+            self.piece.lone.push(name.to_owned());
+        }
     }
 
     /// Notes the signature and returns the function's name.
@@ -380,20 +434,32 @@ impl<'t> Collector<'t> {
             let grid = sizes.next().map_or("", |grid| self.text(grid));
             let block = sizes.next().map_or("", |block| self.text(block));
             let local = self.blocks.iter().rev().find(|(name, _)| *name == block);
+            let rounds_up = self.rounds_up(grid);
+            let in_place = self.in_place(grid);
             self.piece.launches.push(LaunchPiece {
                 kernel: name.to_owned(),
                 block: local.map_or_else(|| self.locals.in_place(block), |(_, text)| text.clone()),
-                rounds_up: self.rounds_up(grid),
+                rounds_up,
+                divides: !rounds_up && in_place.contains('/'),
+                grid: if rounds_up { in_place } else { String::new() },
                 one_block: matches!(grid, "1" | "dim3(1)"),
                 template_arguments: self.template_arguments(function),
             });
             return;
         }
+        self.piece.wraps_calls |= self.is_wrapper(node, name);
         for (_, index) in &self.functions {
             if let Some((_, used)) = self.piece.uses.get_mut(*index) {
                 used.push(name.to_owned());
             }
         }
+    }
+
+    /// Whether the first argument is a call of the runtime, so that its error goes somewhere.
+    fn is_wrapper(&self, node: Node, name: &str) -> bool {
+        let first = node.child_by_field_name("arguments").and_then(|list| list.named_child(0));
+        let function = first.and_then(|first| first.child_by_field_name("function"));
+        !name.starts_with("cuda") && function.is_some_and(|function| self.text(function).starts_with("cuda"))
     }
 
     /// The template arguments of `kernel<…>` or `detail::kernel<…>`, as written.
@@ -445,25 +511,6 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// Whether a text divides by something and multiplies by the same: `(n + 31) / 32 * 32`, `block * (n / block + …)`.
-fn is_padded(text: &str) -> bool {
-    if text.len() > LONGEST_TEXT || !text.contains('/') || !text.contains('*') {
-        return false;
-    }
-    let tokens: Vec<Token> = Tokens::new(text).map(|(token, _)| token).collect();
-    let beside = |at: Option<usize>| {
-        at.and_then(|at| tokens.get(at)).filter(|token| matches!(token, Token::Name(_) | Token::Literal(_)))
-    };
-    let operators = |symbol| {
-        tokens.iter().enumerate().filter(move |(_, token)| **token == Token::Symbol(symbol)).map(|(at, _)| at)
-    };
-    let factors: Vec<&Token> = operators("*")
-        .flat_map(|at| [beside(at.checked_sub(1)), beside(at.checked_add(1))])
-        .flatten()
-        .collect();
-    operators("/").filter_map(|at| beside(at.checked_add(1))).any(|divisor| factors.contains(&divisor))
-}
-
 /// The value of a constant that is declared a `ty`: a floating literal takes its type, and tells nothing where that is not known.
 fn typed(value: &str, ty: &str) -> String {
     let is_double = floating_text(value).is_some_and(|(_, literal)| literal.is_double());
@@ -472,15 +519,6 @@ fn typed(value: &str, ty: &str) -> String {
         declared if declared.is_float() => format!("{value}f"),
         _ => String::new(),
     }
-}
-
-/// Names of functions and macros that divide and round up.
-fn is_rounding_name(name: &str) -> bool {
-    let name = last_component(name).to_ascii_lowercase();
-    name == "cdiv"
-        || name == "ceil"
-        || name == "get_blocks"
-        || (name.contains("div") && (name.contains("ceil") || name.contains("up")))
 }
 
 fn is_one_less_than_power(value: i64) -> bool {
