@@ -21,3 +21,4 @@ pub mod ptxas;
 pub mod simulation;
 pub mod units;
 pub mod verify;
+mod watch;

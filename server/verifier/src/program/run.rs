@@ -15,6 +15,7 @@ use super::build::{Built, Start};
 use super::copy::{self, CopyError};
 use super::device::RunDevice;
 use super::own;
+use super::watch;
 use crate::simulation::{self, Ending, Report, SimulationError};
 
 /// How much is kept of what a program prints, in bytes.
@@ -61,6 +62,10 @@ pub struct Ran {
     pub report: Option<Arc<Report>>,
     /// What it copied back to the host, in order. `None` where nobody saw it.
     pub copies: Option<Vec<Vec<u8>>>,
+    /// Copies to the device that were perturbed.
+    pub perturbed: usize,
+    /// Where copies were to be seen: what was not, or why none was, in sentences.
+    pub unseen: Vec<String>,
 }
 
 /// Why a program was not run.
@@ -100,6 +105,7 @@ pub async fn run(built: &Built, running: &Running, cancel: &CancellationToken) -
                 Some(Ending::Signalled(signal)) => ran.end = End::Signal(signal),
                 _ => {}
             }
+            ran.perturbed = simulated.report.as_ref().map_or(0, |report| report.perturbed);
             ran.report = simulated.report.map(Arc::new);
             ran.copies = simulated.copies;
             Ok(ran)
@@ -126,7 +132,21 @@ pub async fn run(built: &Built, running: &Running, cancel: &CancellationToken) -
                 .scratch(&built.scratch)
                 .output_limit(OUTPUT_LIMIT)
                 .time_limit(running.time_limit);
-            ended(process.run(cancel).await)
+            let options = &running.simulation;
+            if !options.record {
+                return ended(process.run(cancel).await);
+            }
+            match watch::begin(process, options.perturb).await {
+                Ok((process, service)) => {
+                    let ran = ended(process.run(cancel).await)?;
+                    watch::end(service, ran).await
+                }
+                Err((process, why)) => {
+                    let mut ran = ended(process.run(cancel).await)?;
+                    ran.unseen.push(why);
+                    Ok(ran)
+                }
+            }
         }
     }
 }
@@ -179,5 +199,5 @@ fn ended(result: Result<Finished, ProgramError>) -> Result<Ran, RunError> {
         Err(error) => return Err(RunError::Program(error)),
     };
     let (stdout, stderr) = output;
-    Ok(Ran { end, stdout, stderr, wall, report: None, copies: None })
+    Ok(Ran { end, stdout, stderr, wall, report: None, copies: None, perturbed: 0, unseen: Vec::new() })
 }

@@ -197,6 +197,14 @@ impl Judge {
         self.accuse(Code::VERIFY_WRONG_RESULT, Answer::Wrong, message, advice);
     }
 
+    /// Says what was not seen of the copies of either.
+    pub fn unseen(&mut self, reference: &Ran, candidate: &Ran) {
+        let list = &mut self.verdict.not_checked;
+        list.extend(reference.unseen.iter().cloned());
+        let others = candidate.unseen.iter().filter(|sentence| !reference.unseen.contains(sentence));
+        list.extend(others.map(|sentence| format!("Of the candidate: {sentence}")));
+    }
+
     fn leave_out(&mut self, left_out: LeftOut) {
         if !self.verdict.left_out.contains(&left_out) {
             self.verdict.left_out.push(left_out);
