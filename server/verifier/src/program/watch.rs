@@ -37,6 +37,11 @@ fn prepare(perturb: Option<u64>) -> Result<(std::ffi::OsString, Service), String
 pub(super) async fn end(service: Service, mut ran: Ran) -> Result<Ran, RunError> {
     let watched = tokio::task::spawn_blocking(move || service.finish()).await.unwrap_or_default();
     let Watched { processes, perturbed, copies, unseen } = watched;
+    tracing::debug!(
+        "watched for {:?}: {processes} processes, {perturbed} copies perturbed, {} recorded",
+        ran.wall,
+        copies.len()
+    );
     if processes == 0 {
         ran.unseen.push(
             "The program did not load the driver's library through the one that shows its copies: it made no CUDA call, or sets \
