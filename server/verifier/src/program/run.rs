@@ -1,7 +1,7 @@
 //! Runs a built program, on a device of this machine or on a simulated one.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -94,10 +94,25 @@ pub enum RunError {
 /// It could not be run at all, or the job was cancelled.
 pub async fn run(built: &Built, running: &Running, cancel: &CancellationToken) -> Result<Ran, RunError> {
     let (process, folder) = start(built, running)?;
+    let mut ran = run_in(built, running, &process, &folder, cancel).await?;
+    // Many programs print their own path, which is another one in each build and run.
+    for path in [folder.as_path(), built.scratch.path()] {
+        ran.stdout = ran.stdout.replace(&*path.to_string_lossy(), "FOLDER");
+    }
+    Ok(ran)
+}
+
+async fn run_in(
+    built: &Built,
+    running: &Running,
+    process: &Command,
+    folder: &Path,
+    cancel: &CancellationToken,
+) -> Result<Ran, RunError> {
     match &running.device {
         RunDevice::Simulator(device) => {
             let simulated =
-                simulation::run(&process, &folder, device.name, running, &built.scratch, cancel).await?;
+                simulation::run(process, folder, device.name, running, &built.scratch, cancel).await?;
             let mut ran = ended(simulated.finished)?;
             // The simulator's process has only a status to say how its program ended.
             match simulated.report.as_ref().map(|report| report.ending) {
@@ -128,7 +143,7 @@ pub async fn run(built: &Built, running: &Running, cancel: &CancellationToken) -
             let process = Process::new(&process.path)
                 .args(&process.arguments)
                 .env("CUDA_VISIBLE_DEVICES", index.to_string())
-                .current_dir(&folder)
+                .current_dir(folder)
                 .scratch(&built.scratch)
                 .output_limit(OUTPUT_LIMIT)
                 .time_limit(running.time_limit);

@@ -167,16 +167,25 @@ impl Rounds<'_> {
             return Ok(());
         }
         judge.verdict.inputs = Inputs::Perturbed { buffers };
+        // A simulator repeats itself.
+        let again = match self.request.builder.device {
+            RunDevice::Simulator(_) => None,
+            RunDevice::Cuda { .. } => {
+                (self.progress)("running the reference with other inputs again");
+                Some(self.reference(reference, Some(seed)).await?)
+            }
+        };
+        let again = again.as_ref().unwrap_or(&expected);
         (self.progress)("running the candidate with other inputs");
         let got = self.candidate(candidate, Some(seed)).await?;
         if !judge.ended_alike(&expected, &got, PERTURBED) {
             return Ok(());
         }
-        judge.text(&expected.stdout, &expected.stdout, &got.stdout, tolerance, PERTURBED);
+        judge.text(&expected.stdout, &again.stdout, &got.stdout, tolerance, PERTURBED);
         if let (Some(before), Some(copies)) = (&unperturbed.copies, &expected.copies) {
             // A candidate whose copies are not seen has none.
             let got = got.copies.as_deref().unwrap_or_default();
-            judge.copies((copies, None, got), declared, tolerance, PERTURBED);
+            judge.copies((copies, again.copies.as_deref(), got), declared, tolerance, PERTURBED);
             if before == copies && unperturbed.stdout == expected.stdout {
                 let said = "The reference's answer did not change when its inputs were perturbed, so this tells little of the candidate.";
                 judge.verdict.not_checked.push(said.to_owned());
