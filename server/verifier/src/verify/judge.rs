@@ -218,8 +218,8 @@ impl Judge {
             let message =
                 "Both ran, but neither printed a number nor copied anything back that could be compared."
                     .to_owned();
-            let advice = "Print the result or copy it back; verify on the simulator, which sees copies (`--device sim:h200`); or name the \
-                          kernel, for which a harness is made (`file.cu::kernel`).";
+            let advice = "Print the result or copy it back by a plain `cudaMemcpy`; or name the kernel, for which a harness is made \
+                          (`file.cu::kernel`).";
             self.accuse(Code::VERIFY_NOTHING_COMPARED, Answer::NothingCompared, message, advice);
         }
         if let (Inputs::Fixed { reason }, Answer::Correct) = (&self.verdict.inputs, self.verdict.answer) {
