@@ -97,21 +97,38 @@ fn are_plain(values: impl Iterator<Item = f64>) -> bool {
 pub fn perturb(seed: u64, bytes: &mut [u8]) -> bool {
     let change = Change::of(seed);
     match format_of(bytes) {
-        Some(Format::F32) => {
-            for word in bytes.as_chunks_mut::<4>().0 {
+        Some(Format::F32) => in_pieces(bytes, |piece| {
+            for word in piece.as_chunks_mut::<4>().0 {
                 let value = f64::from(f32::from_le_bytes(*word));
                 *word = (change.value(value) as f32).to_le_bytes();
             }
-            true
-        }
-        Some(Format::F64) => {
-            for word in bytes.as_chunks_mut::<8>().0 {
+        }),
+        Some(Format::F64) => in_pieces(bytes, |piece| {
+            for word in piece.as_chunks_mut::<8>().0 {
                 *word = change.value(f64::from_le_bytes(*word)).to_le_bytes();
             }
-            true
-        }
-        None => false,
+        }),
+        None => return false,
     }
+    true
+}
+
+/// Bytes of a piece at least: a logarithm and a sine for each number take milliseconds for so many, a thread far less.
+const PIECE: usize = 1 << 20;
+
+/// Changes large arrays in pieces, one for each processor.
+fn in_pieces(bytes: &mut [u8], change: impl Fn(&mut [u8]) + Sync) {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let count = (bytes.len() / PIECE).clamp(1, processors);
+    if count == 1 {
+        return change(bytes);
+    }
+    let size = bytes.len().div_ceil(count).next_multiple_of(size_of::<f64>());
+    std::thread::scope(|scope| {
+        for piece in bytes.chunks_mut(size) {
+            scope.spawn(|| change(piece));
+        }
+    });
 }
 
 /// What a seed does to numbers: `x * scale * (1 + RIPPLE * sin(FREQUENCY * ln|x| + phase))`.
@@ -205,6 +222,10 @@ mod tests {
             assert!(perturb(5, piece));
         }
         assert_eq!(whole, pieces);
+        // Large enough for several threads.
+        let mut large = of_floats(&values.repeat(128));
+        assert!(perturb(5, &mut large));
+        assert!(large.chunks(whole.len()).all(|piece| piece == whole));
         let mut other = of_floats(&values);
         perturb(6, &mut other);
         assert_ne!(whole, other);

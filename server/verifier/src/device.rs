@@ -3,6 +3,7 @@
 //! The library is loaded when it is first asked for. Where it is missing, or panics while it loads, there are no devices: that
 //! is the usual state of a laptop, and no error.
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cudarc::driver::{result, sys};
@@ -40,6 +41,19 @@ pub async fn devices() -> &'static [Device] {
 /// The architecture to compile for: that of the first GPU.
 pub async fn architecture() -> Option<Architecture> {
     devices().await.first().map(|device| device.architecture)
+}
+
+/// The file of the driver's library that this process has loaded; `None` before [`devices`] found any.
+pub(crate) fn library() -> Option<PathBuf> {
+    library_of(&std::fs::read_to_string("/proc/self/maps").ok()?)
+}
+
+/// The file of the driver's library among the mapped ones, in the form of `/proc/PID/maps`.
+fn library_of(maps: &str) -> Option<PathBuf> {
+    maps.lines().find_map(|line| {
+        let path = Path::new(line.get(line.find('/')?..)?);
+        path.file_name()?.to_str()?.starts_with("libcuda.so").then(|| path.to_owned())
+    })
 }
 
 fn ask() -> Vec<Device> {
@@ -82,6 +96,17 @@ fn describe(index: i32, driver: (u32, u32)) -> Option<Device> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn the_driver_is_found_among_what_is_loaded() {
+        let maps = "7f00-7f01 r-xp 00000000 08:01 12 /usr/lib/libcudart.so.13\n\
+                    7f02-7f03 r--p 00000000 08:01 13                         /opt/with blank/libcuda.so.580.1\n\
+                    7f04-7f05 rw-p 00000000 00:00 0 \n";
+        assert_eq!(library_of(maps), Some("/opt/with blank/libcuda.so.580.1".into()));
+        assert_eq!(library_of("7f04-7f05 rw-p 00000000 00:00 0 [heap]\n"), None);
+    }
+
     #[tokio::test]
     async fn asking_never_fails_and_answers_alike() {
         assert_eq!(super::devices().await, super::devices().await);

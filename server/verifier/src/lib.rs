@@ -24,3 +24,4 @@ pub mod ptxas;
 pub mod simulation;
 pub mod units;
 pub mod verify;
+mod watch;

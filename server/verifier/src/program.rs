@@ -9,6 +9,7 @@ mod device;
 mod own;
 mod run;
 mod target;
+mod watch;
 
 pub use build::{BuildError, Builder, Built, build};
 pub use device::{DeviceError, RunDevice, choose};

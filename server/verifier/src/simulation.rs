@@ -16,6 +16,7 @@ use stitch_toolchain::process::{Finished, Program as Process, ProgramError, Scra
 use tokio_util::sync::CancellationToken;
 
 use crate::program::{Command, Running};
+pub(crate) use obey::compiler;
 pub use obey::{ObeyError, obey, runtime_library};
 pub use report::{Copies, Count, Counters, Ending, Fault, Instruction, Kernel, Line, Report};
 
@@ -24,7 +25,7 @@ pub const SUBCOMMAND: &str = "simulate";
 /// How much is kept of what a program prints, in bytes.
 const OUTPUT_LIMIT: usize = 64 << 20;
 
-/// What the simulator does besides running a program.
+/// What is done besides running a program. On a real device copies are recorded and perturbed too; the rest is the simulator's.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Our own program, of which [`SUBCOMMAND`] is a subcommand.

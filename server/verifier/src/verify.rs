@@ -2,7 +2,7 @@
 //!
 //! Both are built and run alike, the candidate in processes that know neither the right answer nor the seed. The reference runs
 //! twice under the same inputs, to see what it does not repeat; then both run once more under other inputs: a harness draws them anew,
-//! and for a program on the simulator, what it first copies to each buffer is perturbed. What was not looked at is said.
+//! and of a program what it copies to the device before it copies anything back is perturbed. What was not looked at is said.
 
 mod judge;
 mod kernel;

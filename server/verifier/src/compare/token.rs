@@ -254,13 +254,23 @@ pub fn is_timing(tokens: &[Token], index: usize) -> bool {
             return true;
         }
     }
+    // `12.5 Mpixels/sec`.
+    if matches!(tokens.get(next), Some(Token::Word(_))) && is_per_second(word(next + 1), word(next + 2)) {
+        return true;
+    }
     let is_fraction = matches!(&tokens[index], Token::Number(number) if !number.is_whole);
-    let before = tokens[..index].iter().rev().take_while(|token| !matches!(token.text(), "," | ";" | "|"));
+    let clause = tokens[..index].iter().rposition(|token| matches!(token.text(), "," | ";" | "|"));
+    let first = clause.map_or(0, |at| at + 1);
     is_fraction
-        && before.filter(|token| matches!(token, Token::Word(_))).any(|token| {
-            let lower = token.text().to_lowercase();
-            lower.split('_').any(|part| MEASURED.contains(&part))
+        && (first..index).any(|at| {
+            let lower = word(at).to_lowercase();
+            lower.split('_').any(|part| MEASURED.contains(&part)) || is_per_second(word(at), word(at + 1))
         })
+}
+
+/// `/s`, `per second`.
+fn is_per_second(per: &str, time: &str) -> bool {
+    matches!(per, "/" | "per") && matches!(time, "s" | "sec" | "second")
 }
 
 #[cfg(test)]
@@ -312,6 +322,12 @@ mod tests {
             ("elapsed_time: 1.5", true),
             ("sum 1.5", false),
             ("time ok, sum 1.5", false),
+            ("18724.57 Mpixels/sec", true),
+            ("GOP/s: 407.6", true),
+            ("Gigaoptions per second    : 360.2", true),
+            ("Fetch rate (Mpix/s) for pitch linear: 2.71e+05", true),
+            ("0.5 per sample", false),
+            ("ratio a/b 0.5", false),
             ("100 iterations", false),
         ] {
             let tokens = tokens(line);

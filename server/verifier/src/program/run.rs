@@ -1,7 +1,7 @@
 //! Runs a built program, on a device of this machine or on a simulated one.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use super::build::{Built, Start};
 use super::copy::{self, CopyError};
 use super::device::RunDevice;
 use super::own;
+use super::watch;
 use crate::simulation::{self, Ending, Report, SimulationError};
 
 /// How much is kept of what a program prints, in bytes.
@@ -61,6 +62,10 @@ pub struct Ran {
     pub report: Option<Arc<Report>>,
     /// What it copied back to the host, in order. `None` where nobody saw it.
     pub copies: Option<Vec<Vec<u8>>>,
+    /// Copies to the device that were perturbed.
+    pub perturbed: usize,
+    /// Where copies were to be seen: what was not, or why none was, in sentences.
+    pub unseen: Vec<String>,
 }
 
 /// Why a program was not run.
@@ -89,10 +94,25 @@ pub enum RunError {
 /// It could not be run at all, or the job was cancelled.
 pub async fn run(built: &Built, running: &Running, cancel: &CancellationToken) -> Result<Ran, RunError> {
     let (process, folder) = start(built, running)?;
+    let mut ran = run_in(built, running, &process, &folder, cancel).await?;
+    // Many programs print their own path, which is another one in each build and run.
+    for path in [folder.as_path(), built.scratch.path()] {
+        ran.stdout = ran.stdout.replace(&*path.to_string_lossy(), "FOLDER");
+    }
+    Ok(ran)
+}
+
+async fn run_in(
+    built: &Built,
+    running: &Running,
+    process: &Command,
+    folder: &Path,
+    cancel: &CancellationToken,
+) -> Result<Ran, RunError> {
     match &running.device {
         RunDevice::Simulator(device) => {
             let simulated =
-                simulation::run(&process, &folder, device.name, running, &built.scratch, cancel).await?;
+                simulation::run(process, folder, device.name, running, &built.scratch, cancel).await?;
             let mut ran = ended(simulated.finished)?;
             // The simulator's process has only a status to say how its program ended.
             match simulated.report.as_ref().map(|report| report.ending) {
@@ -100,6 +120,7 @@ pub async fn run(built: &Built, running: &Running, cancel: &CancellationToken) -
                 Some(Ending::Signalled(signal)) => ran.end = End::Signal(signal),
                 _ => {}
             }
+            ran.perturbed = simulated.report.as_ref().map_or(0, |report| report.perturbed);
             ran.report = simulated.report.map(Arc::new);
             ran.copies = simulated.copies;
             Ok(ran)
@@ -122,11 +143,25 @@ pub async fn run(built: &Built, running: &Running, cancel: &CancellationToken) -
             let process = Process::new(&process.path)
                 .args(&process.arguments)
                 .env("CUDA_VISIBLE_DEVICES", index.to_string())
-                .current_dir(&folder)
+                .current_dir(folder)
                 .scratch(&built.scratch)
                 .output_limit(OUTPUT_LIMIT)
                 .time_limit(running.time_limit);
-            ended(process.run(cancel).await)
+            let options = &running.simulation;
+            if !options.record {
+                return ended(process.run(cancel).await);
+            }
+            match watch::begin(process, options.perturb).await {
+                Ok((process, service)) => {
+                    let ran = ended(process.run(cancel).await)?;
+                    watch::end(service, ran).await
+                }
+                Err((process, why)) => {
+                    let mut ran = ended(process.run(cancel).await)?;
+                    ran.unseen.push(why);
+                    Ok(ran)
+                }
+            }
         }
     }
 }
@@ -179,5 +214,5 @@ fn ended(result: Result<Finished, ProgramError>) -> Result<Ran, RunError> {
         Err(error) => return Err(RunError::Program(error)),
     };
     let (stdout, stderr) = output;
-    Ok(Ran { end, stdout, stderr, wall, report: None, copies: None })
+    Ok(Ran { end, stdout, stderr, wall, report: None, copies: None, perturbed: 0, unseen: Vec::new() })
 }

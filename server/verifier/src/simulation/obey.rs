@@ -71,8 +71,8 @@ pub fn obey(order: &Order, cache: &Path) -> Result<u8, ObeyError> {
     })
 }
 
-/// The C compiler for the runtime library.
-fn compiler() -> String {
+/// The C compiler for libraries that are put before a program.
+pub(crate) fn compiler() -> String {
     std::env::var("CC").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "cc".to_owned())
 }
 

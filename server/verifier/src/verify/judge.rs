@@ -197,6 +197,14 @@ impl Judge {
         self.accuse(Code::VERIFY_WRONG_RESULT, Answer::Wrong, message, advice);
     }
 
+    /// Says what was not seen of the copies of either.
+    pub fn unseen(&mut self, reference: &Ran, candidate: &Ran) {
+        let list = &mut self.verdict.not_checked;
+        list.extend(reference.unseen.iter().cloned());
+        let others = candidate.unseen.iter().filter(|sentence| !reference.unseen.contains(sentence));
+        list.extend(others.map(|sentence| format!("Of the candidate: {sentence}")));
+    }
+
     fn leave_out(&mut self, left_out: LeftOut) {
         if !self.verdict.left_out.contains(&left_out) {
             self.verdict.left_out.push(left_out);
@@ -210,8 +218,8 @@ impl Judge {
             let message =
                 "Both ran, but neither printed a number nor copied anything back that could be compared."
                     .to_owned();
-            let advice = "Print the result or copy it back; verify on the simulator, which sees copies (`--device sim:h200`); or name the \
-                          kernel, for which a harness is made (`file.cu::kernel`).";
+            let advice = "Print the result or copy it back by a plain `cudaMemcpy`; or name the kernel, for which a harness is made \
+                          (`file.cu::kernel`).";
             self.accuse(Code::VERIFY_NOTHING_COMPARED, Answer::NothingCompared, message, advice);
         }
         if let (Inputs::Fixed { reason }, Answer::Correct) = (&self.verdict.inputs, self.verdict.answer) {

@@ -126,18 +126,18 @@ impl Rounds<'_> {
         let tolerance = self.request.tolerance.or(program.tolerance);
         let declared = judge::declared(&texts(program));
         judge.text(&first.stdout, &again.stdout, &got.stdout, tolerance, AS_THEY_ARE);
-        if let (Some(expected), Some(got)) = (&first.copies, &got.copies) {
-            let copies = (expected.as_slice(), again.copies.as_deref(), got.as_slice());
-            judge.copies(copies, declared.as_deref(), tolerance, AS_THEY_ARE);
-        }
-        let RunDevice::Simulator(_) = self.request.builder.device else {
-            judge.verdict.inputs =
-                Inputs::Fixed { reason: "what a program copies to a real device is not perturbed.".into() };
+        judge.unseen(&first, &got);
+        let Some(expected) = &first.copies else {
+            let reason = first.unseen.first().cloned().unwrap_or_else(|| "its copies are not seen.".into());
+            judge.verdict.inputs = Inputs::Fixed { reason };
             judge.verdict.not_checked.push(
                 "What was copied back from the device was not seen; only printed text was compared.".into(),
             );
             return Ok(());
         };
+        let copies =
+            (expected.as_slice(), again.copies.as_deref(), got.copies.as_deref().unwrap_or_default());
+        judge.copies(copies, declared.as_deref(), tolerance, AS_THEY_ARE);
         self.perturbed(reference, candidate, &first, (tolerance, declared.as_deref()), judge).await
     }
 
@@ -154,7 +154,7 @@ impl Rounds<'_> {
         let seed = secret();
         (self.progress)("running the reference with other inputs");
         let expected = self.reference(reference, Some(seed)).await?;
-        let buffers = expected.report.as_ref().map_or(0, |report| report.perturbed);
+        let buffers = expected.perturbed;
         if buffers == 0 {
             let reason = "it copies no floating-point numbers to the device that could be perturbed.";
             judge.verdict.inputs = Inputs::Fixed { reason: reason.into() };
@@ -167,15 +167,25 @@ impl Rounds<'_> {
             return Ok(());
         }
         judge.verdict.inputs = Inputs::Perturbed { buffers };
+        // A simulator repeats itself.
+        let again = match self.request.builder.device {
+            RunDevice::Simulator(_) => None,
+            RunDevice::Cuda { .. } => {
+                (self.progress)("running the reference with other inputs again");
+                Some(self.reference(reference, Some(seed)).await?)
+            }
+        };
+        let again = again.as_ref().unwrap_or(&expected);
         (self.progress)("running the candidate with other inputs");
         let got = self.candidate(candidate, Some(seed)).await?;
         if !judge.ended_alike(&expected, &got, PERTURBED) {
             return Ok(());
         }
-        judge.text(&expected.stdout, &expected.stdout, &got.stdout, tolerance, PERTURBED);
-        if let (Some(before), Some(copies), Some(got)) = (&unperturbed.copies, &expected.copies, &got.copies)
-        {
-            judge.copies((copies, None, got), declared, tolerance, PERTURBED);
+        judge.text(&expected.stdout, &again.stdout, &got.stdout, tolerance, PERTURBED);
+        if let (Some(before), Some(copies)) = (&unperturbed.copies, &expected.copies) {
+            // A candidate whose copies are not seen has none.
+            let got = got.copies.as_deref().unwrap_or_default();
+            judge.copies((copies, again.copies.as_deref(), got), declared, tolerance, PERTURBED);
             if before == copies && unperturbed.stdout == expected.stdout {
                 let said = "The reference's answer did not change when its inputs were perturbed, so this tells little of the candidate.";
                 judge.verdict.not_checked.push(said.to_owned());
