@@ -23,6 +23,9 @@ pub trait Linked: Send + Sync {
     /// What is known of a kernel, by its mangled name.
     fn kernel(&self, name: &str) -> Option<KernelShape>;
 
+    /// Whether a kernel reads what others may write while it runs, so that it may wait for them.
+    fn may_wait(&self, name: &str) -> bool;
+
     /// Address and size in bytes of a variable, by its mangled name.
     fn symbol(&self, name: &str) -> Option<(u64, u64)>;
 
@@ -56,8 +59,6 @@ pub struct KernelShape {
     pub max_threads: Option<u32>,
     /// `.target` of its PTX: 90.
     pub arch: u32,
-    /// It reads what others may write while it runs, so it may wait for them.
-    pub may_wait: bool,
 }
 
 /// A launch.

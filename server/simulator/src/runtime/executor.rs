@@ -82,6 +82,11 @@ impl Linked for Image {
         self.program.kernel(name).map(|kernel| self.shape(kernel))
     }
 
+    fn may_wait(&self, name: &str) -> bool {
+        let code = self.program.kernel(name).map(|kernel| kernel.code(&self.program));
+        code.is_some_and(|code| code.is_ok_and(|code| code.ordered))
+    }
+
     fn symbol(&self, name: &str) -> Option<(u64, u64)> {
         self.program.symbol(name).map(|symbol| (symbol.address, symbol.size))
     }
@@ -131,7 +136,6 @@ impl Image {
             registers: resources.registers.max(FEWEST_REGISTERS).min(most.min(crate::device::MAX_REGISTERS)),
             max_threads: threads,
             arch: self.arch,
-            may_wait: kernel.code(&self.program).is_ok_and(|code| code.ordered),
         }
     }
 }

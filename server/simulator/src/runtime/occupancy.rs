@@ -99,17 +99,7 @@ mod tests {
 
     fn shape(registers: u32, shared: u64) -> KernelShape {
         let (parameters, local, constant, max_threads, arch) = (Vec::new(), 0, 0, None, 90);
-        KernelShape {
-            parameters,
-            parameter_bytes: 0,
-            shared,
-            local,
-            constant,
-            registers,
-            max_threads,
-            arch,
-            may_wait: false,
-        }
+        KernelShape { parameters, parameter_bytes: 0, shared, local, constant, registers, max_threads, arch }
     }
 
     /// Against what NVIDIA's `cuda_occupancy.h` computes.

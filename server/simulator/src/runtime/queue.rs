@@ -13,6 +13,13 @@ use std::time::{Duration, Instant};
 /// How long work that may wait for others has the device for itself.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
+/// Programs issue much work in a row, and to wake a thread costs more than to issue work. So for a while after its last work a
+/// thread sleeps for moments only, and is woken where somebody waits for work alone.
+const MOMENT: Duration = Duration::from_micros(50);
+
+/// How long that while is, in moments.
+const MOMENTS: u32 = 20;
+
 /// What somebody waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wait {
@@ -38,8 +45,12 @@ struct State<T> {
     last: u64,
     waiting: BTreeMap<u64, Issued<T>>,
     running: BTreeMap<u64, Running>,
-    /// Threads that look for work.
+    /// Threads that sleep until work comes.
     idle: usize,
+    /// Threads that look for work every moment.
+    drowsy: usize,
+    /// Threads that sleep until work ends.
+    waiters: usize,
     closed: bool,
     /// What threads of the program sleep for.
     wanted: Vec<Wait>,
@@ -87,6 +98,8 @@ impl<T> Queue<T> {
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             idle: 0,
+            drowsy: 0,
+            waiters: 0,
             closed: false,
             wanted: Vec::new(),
         };
@@ -103,8 +116,11 @@ impl<T> Queue<T> {
         state.last += 1;
         let number = state.last;
         state.waiting.insert(number, Issued { after, may_wait, task });
+        let wake = state.drowsy == 0 && state.idle > 0;
         drop(state);
-        self.came.notify_one();
+        if wake {
+            self.came.notify_one();
+        }
         number
     }
 
@@ -129,9 +145,18 @@ impl<T> Queue<T> {
 
     /// Whether all of it has ended, after waiting for at most `limit`.
     pub(super) fn wait(&self, wait: &Wait, limit: Duration) -> bool {
-        let state = self.state();
+        let mut state = self.state();
+        if limit.is_zero() || state.is_over(wait) {
+            return state.is_over(wait);
+        }
+        state.waiters += 1;
+        if state.drowsy > 0 {
+            self.came.notify_all();
+        }
         let waited = self.ended.wait_timeout_while(state, limit, |state| !state.is_over(wait));
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_over(wait)
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.waiters -= 1;
+        state.is_over(wait)
     }
 
     /// [`end`](Self::end) will say so once this is over. False where it is already.
@@ -148,6 +173,7 @@ impl<T> Queue<T> {
     /// once the queue is closed.
     pub(super) fn take(&self) -> Option<(u64, T, bool)> {
         let mut state = self.state();
+        let mut moments = 0;
         loop {
             if state.closed {
                 return None;
@@ -158,7 +184,14 @@ impl<T> Queue<T> {
             {
                 let may_wait = issued.may_wait;
                 state.running.insert(number, Running { since: Instant::now(), may_wait });
-                return Some((number, issued.task, may_wait && state.idle == 0));
+                return Some((number, issued.task, may_wait && state.idle + state.drowsy == 0));
+            }
+            if moments < MOMENTS {
+                moments += 1;
+                state.drowsy += 1;
+                state = self.came.wait_timeout(state, MOMENT).unwrap_or_else(PoisonError::into_inner).0;
+                state.drowsy -= 1;
+                continue;
             }
             state.idle += 1;
             state = if state.running.values().any(|one| one.may_wait) {
@@ -180,8 +213,11 @@ impl<T> Queue<T> {
         let over = wanted.len() < before;
         state.wanted = wanted;
         let more = !state.waiting.is_empty() && state.idle > 0 && !state.running.is_empty();
+        let waiters = state.waiters > 0;
         drop(state);
-        self.ended.notify_all();
+        if waiters {
+            self.ended.notify_all();
+        }
         if more {
             self.came.notify_one();
         }

@@ -8,7 +8,7 @@ use super::copies::{self, CopyWork, FillWork};
 use super::engine::Stopped;
 use super::errors::Code;
 use super::events::Event;
-use super::launch;
+use super::modules::Function;
 use super::processor::Task;
 use super::protocol::Answer;
 use crate::machine::{Failed, FaultKind};
@@ -71,10 +71,10 @@ impl Context {
     pub(super) fn issue_work(&mut self, stream: u64, work: Work) -> Result<(), Code> {
         let (may_wait, task) = match work {
             Work::Kernel(work) => {
-                let (function, shape) = launch::kernel(self, work.function)?;
                 let shared = Arc::clone(&self.shared);
-                let linked = self.modules.linked(function.image, &shared)?;
-                (shape.may_wait, Task::Kernel { linked, name: function.name, work })
+                let Function { image, name, .. } = self.modules.function(work.function)?.clone();
+                let linked = self.modules.linked(image, &shared)?;
+                (linked.may_wait(&name), Task::Kernel { linked, name, work })
             }
             Work::Copy(copy) => (false, Task::Copy(copy)),
             Work::Fill(fill) => (false, Task::Fill(fill)),
