@@ -210,6 +210,22 @@ fn launches_return_before_their_kernels_end() {
     expect_test::expect_file![programs().join("asynchronous.txt")].assert_eq(&outcome.out);
 }
 
+/// With the variable as without it, a launch does what it does on a device.
+#[test]
+fn launches_block_where_the_environment_says_so() {
+    let bench = bench();
+    let program = build(&bench, &["blocking.cu"], HOPPER);
+    for (value, printed) in [
+        ("1", "busy: 0\ndone: 0\nlaunch: 700\nthen: 700\n"),
+        ("0", "busy: 600\ndone: 0\nlaunch: 0\nthen: 700\n"),
+    ] {
+        let mut config = bench.config(vec![program.clone()]);
+        config.environment.push(("CUDA_LAUNCH_BLOCKING".into(), value.into()));
+        let outcome = bench.serve(config, &AtomicBool::new(false));
+        assert_eq!(outcome.out, printed, "{value}: {}", outcome.err);
+    }
+}
+
 /// Runs one way in which `ends.cu` ends while work is under way, and returns what is known of it. `ends` is built once.
 fn ends(bench: &Bench, program: &OsString, how: &str, cancel: &AtomicBool) -> Outcome {
     let mut config = bench.config(vec![program.clone(), how.into()]);

@@ -201,6 +201,11 @@ impl Context {
         Answer { more, ..Answer::results([u64::from(count)]) }
     }
 
+    /// Whether the call that is being answered has waited already.
+    pub(super) fn has_waited(&self) -> bool {
+        self.resumed
+    }
+
     /// Goes on once something is over; until then, the call is put off.
     fn put_off(&mut self, wait: &Wait) -> Result<(), Code> {
         if self.resumed || self.processor.queue.wait(wait, BRIEF) {

@@ -114,8 +114,7 @@ pub(super) fn copy(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     if asynchronous && from == Place::Host && to != Place::Host && short && context.is_busy(stream) {
         return put_aside(context, stream, rows);
     }
-    let before = context.before(stream);
-    context.settle(&before)?;
+    context.take_turn(stream)?;
     let Some((rows, direction)) = perform_copy(&context.processor, &work)? else { return Ok(Answer::done()) };
     if direction == Direction::HostToDevice {
         context.announced = Some(rows);
@@ -232,8 +231,7 @@ pub(super) fn fill(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     }
     // The program may look at once.
     if !asynchronous && check_fill(context.memory(), &work)? == Place::Both {
-        let before = context.before(stream);
-        context.settle(&before)?;
+        context.take_turn(stream)?;
         perform_fill(&context.processor, &work)?;
     } else {
         context.issue(stream, false, Task::Fill(Box::new(work)));

@@ -48,6 +48,8 @@ pub(super) enum Task {
     Record(Arc<AtomicU64>),
     /// Gives memory of a pool back.
     Free(u64),
+    /// Nothing: somebody waits for its turn.
+    Turn,
 }
 
 /// The threads and their work.
@@ -159,7 +161,7 @@ impl Processor {
     }
 
     fn perform(&self, task: Task) {
-        if self.shared.cancel.load(Ordering::Relaxed) {
+        if !matches!(task, Task::Turn | Task::Record(_)) && self.shared.cancel.load(Ordering::Relaxed) {
             self.abandoned.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -183,6 +185,7 @@ impl Processor {
                 }
                 let _ = self.shared.memory.free(aside);
             }
+            Task::Turn => {}
             _ if lost.is_some() => {}
             Task::Kernel { linked, name, work } => self.run(&*linked, &name, &work),
             Task::Copy(work) => self.copy(&work),

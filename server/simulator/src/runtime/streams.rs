@@ -141,6 +141,16 @@ impl Context {
         number
     }
 
+    /// Waits until all that was issued before, and may be done before, is done: for work that the call does itself. So it is done in
+    /// the order of the calls too, in each run.
+    pub(super) fn take_turn(&mut self, stream: u64) -> Result<(), Code> {
+        if self.has_waited() || self.processor.queue.outstanding() == 0 {
+            return self.check_lost();
+        }
+        let turn = self.issue(stream, false, Task::Turn);
+        self.settle(&Wait::Each(vec![turn]))
+    }
+
     /// Waits, where the call does; else says whether it is over.
     pub(super) fn await_or_ask(&mut self, call: &Call, before: &Wait) -> Result<Answer, Code> {
         if matches!(call.operation, Operation::StreamQuery | Operation::EventQuery) {
