@@ -29,7 +29,7 @@ fn counters_of_a_sample_of_a_uniform_kernel_scale_to_those_of_all_blocks() {
     let input = bench.array(&numbers(SIDE * SIDE));
     let output = bench.array(&vec![0f32; SIDE * SIDE]);
     for &(kernel, grid, block) in UNIFORM {
-        let n = if kernel.starts_with("transpose") { SIDE as i32 } else { (64 * 256) as i32 };
+        let n = if kernel.starts_with("transpose") { SIDE as i32 } else { 64 * 256 };
         let parameters = [Pointer(input), Pointer(output), Int(n)];
         bench.options.sample = None;
         let full = bench.launch_with(kernel, grid, block, &parameters, |_| {}).unwrap();
