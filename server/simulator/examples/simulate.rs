@@ -1,4 +1,5 @@
-//! Runs a CUDA program on the simulator: `simulate [--device h200] [--report FILE] [--no-counters] [--seconds N] -- PROGRAM ARGUMENTS…`.
+//! Runs a CUDA program on the simulator: `simulate [--device h200] [--report FILE] [--no-counters] [--sample SHARE]
+//! [--seconds N] -- PROGRAM ARGUMENTS…`.
 //!
 //! The program is one that was built with `-cudart shared`. The report is JSON, on standard error or in the file; what the
 //! program prints is left alone.
@@ -30,13 +31,15 @@ struct Arguments {
     device: &'static Device,
     report: Option<PathBuf>,
     counters: bool,
+    sample: Option<f64>,
     seconds: Option<u64>,
     command: Vec<OsString>,
 }
 
 fn arguments() -> Result<Arguments, String> {
     let device = Device::named("h200").ok_or("no such device")?;
-    let mut parsed = Arguments { device, report: None, counters: true, seconds: None, command: Vec::new() };
+    let mut parsed =
+        Arguments { device, report: None, counters: true, sample: None, seconds: None, command: Vec::new() };
     let mut words = std::env::args_os().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{} needs a value", word.to_string_lossy()));
@@ -49,6 +52,10 @@ fn arguments() -> Result<Arguments, String> {
             }
             Some("--report") => parsed.report = Some(value()?.into()),
             Some("--no-counters") => parsed.counters = false,
+            Some("--sample") => {
+                let text = value()?.to_string_lossy().into_owned();
+                parsed.sample = Some(text.parse().map_err(|error| format!("--sample {text}: {error}"))?);
+            }
             Some("--seconds") => {
                 let text = value()?.to_string_lossy().into_owned();
                 parsed.seconds = Some(text.parse().map_err(|error| format!("--seconds {text}: {error}"))?);
@@ -69,7 +76,7 @@ fn run() -> Result<u8, String> {
         folder: None,
         environment: Vec::new(),
         device: arguments.device,
-        engine: Box::new(Executor::new(arguments.device, arguments.counters, None)),
+        engine: Box::new(Executor::new(arguments.device, arguments.counters, arguments.sample)),
         cache: std::env::temp_dir().join("stitchcuda-simulate"),
         compiler: std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()),
         time_limit: arguments.seconds.map(Duration::from_secs),

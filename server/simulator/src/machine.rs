@@ -33,7 +33,7 @@ pub(crate) mod warp;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use exec::{Exec, Next};
-pub use fault::{Fault, FaultKind};
+pub use fault::{Failed, Fault, FaultKind};
 pub use limits::Limits;
 
 use crate::code::{Code, Kernel, Program};
@@ -95,6 +95,32 @@ pub fn run(
     options: &Options,
     cancel: &AtomicBool,
 ) -> Result<LaunchCounters, Fault> {
+    let (counted, fault) = run_as_far_as_it_goes(program, launch, memory, host, options, cancel);
+    fault.map_or(Ok(counted), Err)
+}
+
+/// As [`run`], and what was counted where it did not come to its end.
+pub fn run_as_far_as_it_goes(
+    program: &Program,
+    launch: &Launch<'_>,
+    memory: &Memory,
+    host: &dyn Host,
+    options: &Options,
+    cancel: &AtomicBool,
+) -> (LaunchCounters, Option<Fault>) {
+    begin(program, launch, memory, host, options, cancel)
+        .unwrap_or_else(|fault| (LaunchCounters::default(), Some(fault)))
+}
+
+/// Runs a kernel; the error is that of a launch that can't be.
+fn begin(
+    program: &Program,
+    launch: &Launch<'_>,
+    memory: &Memory,
+    host: &dyn Host,
+    options: &Options,
+    cancel: &AtomicBool,
+) -> Result<(LaunchCounters, Option<Fault>), Fault> {
     static NUMBER: AtomicU64 = AtomicU64::new(1);
     let fault = |kind, message| Fault {
         kind,
@@ -105,6 +131,7 @@ pub fn run(
         ptx_line: 0,
         address: None,
         message,
+        failed: Vec::new(),
     };
     let Some(kernel) = program.kernel(launch.kernel) else {
         return Err(fault(FaultKind::InvalidLaunch, "no module has a kernel of this name".to_owned()));
@@ -140,13 +167,14 @@ pub fn run(
         host,
         cancel,
     };
-    let outcome = grid::run(&grid, options, &sample(grid.clusters(), options.sample))?;
-    Ok(LaunchCounters {
+    let (outcome, fault) = grid::run(&grid, options, &sample(grid.clusters(), options.sample));
+    let counted = LaunchCounters {
         instructions: outcome.counts.map_or_else(Vec::new, |counts| by_instruction(&code, &counts.ops)),
         blocks: outcome.blocks,
         grid_blocks: launch.grid.iter().map(|n| u64::from(*n)).product(),
         warp_instructions: outcome.instructions,
-    })
+    };
+    Ok((counted, fault))
 }
 
 /// Can the kernel be launched so?

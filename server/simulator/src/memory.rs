@@ -9,6 +9,7 @@
 //! freed place is not given out again at once. So an access past an end, or to what was freed, is seen as such.
 
 mod allocations;
+mod bell;
 mod region;
 mod table;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use allocations::Allocations;
+pub use bell::Bell;
 use region::Region;
 pub use region::{FIRST_BASE, LENGTH};
 use table::Table;
@@ -149,6 +151,12 @@ impl Memory {
     #[must_use]
     pub fn file(&self) -> BorrowedFd<'_> {
         self.region.file()
+    }
+
+    /// What threads of the program sleep on. Its page is the one at offset [`LENGTH`] of the file.
+    #[must_use]
+    pub fn bell(&self) -> &Bell {
+        self.region.bell()
     }
 
     /// Bytes that may be allocated in all.

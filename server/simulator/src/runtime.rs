@@ -4,8 +4,9 @@
 //! process, which holds the state of the device and executes kernels. So a program can neither change a counter nor take the
 //! simulator down with it.
 //!
-//! A call is complete when it returns: streams are in order by that, and events have times from an estimated clock. Errors
-//! are those of a real device; faults of kernels are reported late, as there, and stay.
+//! Work of streams is [issued](queue), and done by threads of this process while the program goes on; calls that wait for it
+//! do, and events have times from an estimated clock. Errors are those of a real device; faults of kernels are reported late,
+//! as there, and stay.
 
 mod calls;
 mod capture;
@@ -20,6 +21,7 @@ mod events;
 mod executor;
 mod graph_calls;
 mod graphs;
+mod helper;
 mod launch;
 mod limits;
 mod memory_calls;
@@ -27,8 +29,10 @@ mod modules;
 mod occupancy;
 mod ownership;
 mod pools;
+mod processor;
 mod properties;
 pub mod protocol;
+mod queue;
 pub mod report;
 mod serve;
 mod streams;

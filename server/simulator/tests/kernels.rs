@@ -121,13 +121,15 @@ fn agrees_with_the_device(program: &str, measured: &str, different: &[(&str, &st
     assert_eq!(outcome.report.ending, Ending::Exited(0), "{}", outcome.err);
     assert!(!outcome.report.lacks(), "{:?}", outcome.report.missing);
     let (ours, measured) = (cases(&outcome.out), cases(measured));
+    // A function of the host may come before or after the rest of a case: it runs on a thread of its own.
+    let inside = |codes: &str| codes.replace(" inside 800", "");
     let names =
         |cases: &[(&str, String)]| cases.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
     assert_eq!(names(&ours), names(&measured));
     let differing: Vec<(&str, &str)> = ours
         .iter()
         .zip(&measured)
-        .filter(|(ours, measured)| ours.1 != measured.1)
+        .filter(|(ours, measured)| inside(&ours.1) != inside(&measured.1))
         .map(|(ours, _)| (ours.0, ours.1.as_str()))
         .collect();
     let listed: Vec<(&str, &str)> = different.iter().map(|&(name, ours, _)| (name, ours)).collect();
@@ -144,11 +146,6 @@ fn errors_of_the_runtime() {
         &[
             ("memcpy async bad stream after destroy", " 400", crashes),
             ("stream after destroy", " 0 400", crashes),
-            (
-                "call in host function",
-                " inside 800 0 0",
-                "work is done when its call returns: one of the orders that a device may take",
-            ),
         ],
     );
 }
@@ -156,31 +153,21 @@ fn errors_of_the_runtime() {
 /// The second part of the codes.
 #[test]
 fn more_errors_of_the_runtime() {
-    let first = "the kernel stops at its first failure; on a device each thread that gets there says so";
-    let at_once = "work is done when its call returns: nothing is ever busy";
     agrees_with_the_device(
         "device_errors2.cu",
         include_str!("programs/device_errors2.txt"),
         &[
             ("graph child of itself", " 0", "the real runtime crashes"),
-            ("event elapsed not finished", " 0 0 0 1", at_once),
-            ("stream query busy", " 0 [0] 0 [0] 0 0 0=7", at_once),
             (
                 "launch more",
                 " 1 1 1 1 1 1 1 1 0",
                 "the real runtime follows a null configuration and crashes",
             ),
             (
-                "assert text",
-                "device_errors2.cu:39: void fails(int): block: [0,0,0], thread: [0,0,0] Assertion `threadIdx.x + n == 1000` \
-                 failed.\n 710 [710] [0]",
-                first,
-            ),
-            (
                 "assert many",
-                " 1 lines, first 'device_errors2.cu:39: void fails(int): block: [0,0,0], thread: [0,0,0] Assertion \
+                " 96 lines, first 'device_errors2.cu:39: void fails(int): block: [0,0,0], thread: [0,0,0] Assertion \
                  `threadIdx.x + n == 1000` failed.'",
-                first,
+                "warps fail in another order",
             ),
             (
                 "fork child uses all",
@@ -213,4 +200,100 @@ fn a_kernel_stops_when_its_program_is_killed() {
     assert_eq!(outcome.report.ending, Ending::Signalled(14));
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert_eq!(outcome.report.faults[0].stopped.kernel, "_Z7foreverPVi");
+}
+
+/// Kernels that wait for the host, for host functions and for other streams. `CUDA_LAUNCH_BLOCKING` is not set.
+#[test]
+fn launches_return_before_their_kernels_end() {
+    let outcome = run(&["asynchronous.cu"], HOPPER);
+    assert_eq!(outcome.report.ending, Ending::Exited(0), "{}", outcome.err);
+    expect_test::expect_file![programs().join("asynchronous.txt")].assert_eq(&outcome.out);
+}
+
+/// With the variable as without it, a launch does what it does on a device.
+#[test]
+fn launches_block_where_the_environment_says_so() {
+    let bench = bench();
+    let program = build(&bench, &["blocking.cu"], HOPPER);
+    for (value, printed) in [
+        ("1", "busy: 0\ndone: 0\nlaunch: 700\nthen: 700\n"),
+        ("0", "busy: 600\ndone: 0\nlaunch: 0\nthen: 700\n"),
+    ] {
+        let mut config = bench.config(vec![program.clone()]);
+        config.environment.push(("CUDA_LAUNCH_BLOCKING".into(), value.into()));
+        let outcome = bench.serve(config, &AtomicBool::new(false));
+        assert_eq!(outcome.out, printed, "{value}: {}", outcome.err);
+    }
+}
+
+/// Runs one way in which `ends.cu` ends while work is under way, and returns what is known of it. `ends` is built once.
+fn ends(bench: &Bench, program: &OsString, how: &str, cancel: &AtomicBool) -> Outcome {
+    let mut config = bench.config(vec![program.clone(), how.into()]);
+    config.time_limit = (how == "limit").then_some(Duration::from_secs(3));
+    let begun = Instant::now();
+    let outcome = bench.serve(config, cancel);
+    assert!(begun.elapsed() < Duration::from_secs(30), "{how}: {:?}", begun.elapsed());
+    outcome
+}
+
+#[test]
+fn work_that_a_program_leaves_behind_is_finished_or_counted_as_far_as_it_went() {
+    let bench = bench();
+    let program = build(&bench, &["ends.cu"], HOPPER);
+    let never = AtomicBool::new(false);
+    // A kernel that ends by itself, unawaited: all of it is known, and nothing was printed for nobody.
+    let outcome = ends(&bench, &program, "short", &never);
+    assert_eq!((outcome.report.ending, outcome.out.as_str()), (Ending::Exited(7), "launched\n"));
+    let adds = &outcome.report.kernels[0];
+    assert_eq!(
+        (adds.launches, adds.stopped, adds.counters.blocks),
+        (2, 0, 128),
+        "{:?}",
+        outcome.report.notes
+    );
+    // Kernels that never end: as if the device had abandoned them, whichever way the program goes.
+    for (how, ending) in [
+        ("exit", Ending::Exited(7)),
+        ("abort", Ending::Signalled(6)),
+        ("callback", Ending::Exited(7)),
+        ("limit", Ending::TimeLimit),
+    ] {
+        let outcome = ends(&bench, &program, how, &never);
+        assert_eq!(outcome.report.ending, ending, "{how}: {}", outcome.err);
+        assert_left_unfinished(how, &outcome);
+    }
+    // Somebody gives up.
+    let cancel = AtomicBool::new(false);
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(2));
+            cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        ends(&bench, &program, "cancel", &cancel)
+    });
+    assert_eq!(outcome.report.ending, Ending::Cancelled);
+    assert_left_unfinished("cancel", &outcome);
+}
+
+/// Of a grid of four blocks, the first two ended and two go on for ever; a launch behind it never began.
+fn assert_left_unfinished(how: &str, outcome: &Outcome) {
+    let report = &outcome.report;
+    assert_eq!(outcome.out, "launched\n", "{how}");
+    let spins = report.kernels.iter().find(|kernel| kernel.name.contains("spins")).expect(how);
+    assert_eq!((spins.launches, spins.stopped), (1, 1), "{how}");
+    assert_eq!((spins.counters.blocks, spins.counters.grid_blocks), (2, 4), "{how}: {:?}", report.notes);
+    // Each block stores once before it spins; the others read the flag again and again.
+    let total = spins.counters.total();
+    assert!(total.warps > 1000 && total.sectors > 4, "{how}: {total:?}");
+    assert!(
+        report.notes.iter().any(|note| note.contains("stopped after 2 of 4 blocks")),
+        "{:?}",
+        report.notes
+    );
+    assert!(
+        report.notes.iter().any(|note| note.contains("pieces of work were abandoned")),
+        "{:?}",
+        report.notes
+    );
+    assert!(!report.kernels.iter().any(|kernel| kernel.name.contains("adds")), "{how}");
 }

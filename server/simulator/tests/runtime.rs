@@ -8,6 +8,7 @@ mod bench;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ use stitch_simulator::runtime::{Executor, cancelled_by_signals, serve};
 struct NoDeviceCode;
 
 impl Engine for NoDeviceCode {
-    fn link(&self, texts: &[String], _: &Memory) -> Result<Box<dyn Linked>, String> {
+    fn link(&self, texts: &[String], _: &Memory) -> Result<Arc<dyn Linked>, String> {
         panic!("the program has device code: {texts:?}")
     }
 }

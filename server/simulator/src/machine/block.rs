@@ -7,7 +7,7 @@ use crate::counters::Counts;
 use crate::machine::access::Span;
 use crate::machine::barrier::{BARRIERS, Barrier, ClusterBarrier};
 use crate::machine::exec::{Exec, Slice};
-use crate::machine::fault::{Fault, FaultKind, Trouble};
+use crate::machine::fault::{Failed, Fault, FaultKind, Trouble};
 use crate::machine::grid::Grid;
 use crate::machine::lanes::Registers;
 use crate::machine::warp::{Group, Wait, Warp};
@@ -84,6 +84,9 @@ pub(crate) struct Worker {
 pub(crate) struct Unit {
     blocks: Vec<Block>,
     cluster: Cluster,
+    /// Assertions that failed, and the op of the first.
+    failed: Vec<Failed>,
+    failed_at: u32,
 }
 
 impl Unit {
@@ -109,7 +112,8 @@ impl Unit {
             })
             .collect();
         let memories = blocks.iter_mut().map(|b| (b.shared.memory.as_mut_ptr().cast(), bytes)).collect();
-        Unit { blocks, cluster: Cluster { barrier: ClusterBarrier::default(), memories } }
+        let cluster = Cluster { barrier: ClusterBarrier::default(), memories };
+        Unit { blocks, cluster, failed: Vec::new(), failed_at: 0 }
     }
 
     /// Begins the blocks of cluster `number`.
@@ -131,6 +135,7 @@ impl Unit {
         }
         let live = threads * self.blocks.len() as u32;
         self.cluster.barrier = ClusterBarrier { live, ..ClusterBarrier::default() };
+        self.failed.clear();
     }
 
     /// Runs round robin for about `budget` instructions. True when all threads have exited.
@@ -140,7 +145,12 @@ impl Unit {
             for at in 0..self.blocks.len() {
                 for warp in 0..self.blocks[at].warps.len() {
                     let before = self.blocks[at].warps[warp].spent();
-                    match self.slice(grid, worker, at, warp)? {
+                    let slice = match self.slice(grid, worker, at, warp) {
+                        // What else goes wrong after an assertion has failed is not looked at.
+                        Err(_) if !self.failed.is_empty() => return Err(self.assertion(grid)),
+                        other => other?,
+                    };
+                    match slice {
                         Slice::Done => {}
                         _ => done = false,
                     }
@@ -152,6 +162,9 @@ impl Unit {
             // Before the end is looked at: a grid of short blocks must be cancelled too.
             if grid.is_cancelled() {
                 return Err(grid.cancelled());
+            }
+            if !self.failed.is_empty() && (done || !ran || budget == 0) {
+                return Err(self.assertion(grid));
             }
             if done {
                 return Ok(true);
@@ -201,9 +214,12 @@ impl Unit {
             span: worker.span,
             stop: u32::MAX,
             trouble: None,
+            failed: &mut self.failed,
+            failed_at: self.failed_at,
         };
         let slice = exec.slice(SLICE);
         worker.span = exec.span;
+        self.failed_at = exec.failed_at;
         if slice == Slice::Fault {
             let trouble = exec.trouble.take();
             let (pc, warp) = (exec.group.pc, exec.warp.index);
@@ -215,6 +231,25 @@ impl Unit {
             self.cluster.barrier.check();
         }
         Ok(slice)
+    }
+
+    /// The fault of the first assertion that failed.
+    fn assertion(&mut self, grid: &Grid<'_>) -> Fault {
+        let failed = std::mem::take(&mut self.failed);
+        let source = grid.code.source(self.failed_at);
+        let (block, thread, message) =
+            failed.first().map_or_else(Default::default, |one| (one.block, one.thread, one.message.clone()));
+        Fault {
+            kind: FaultKind::Assert,
+            kernel: grid.kernel.to_owned(),
+            block,
+            thread,
+            place: source.1.cloned(),
+            ptx_line: source.0,
+            address: None,
+            message,
+            failed,
+        }
     }
 
     /// Nobody can run: says who waits where.
@@ -265,5 +300,6 @@ fn fault(grid: &Grid<'_>, shared: &Shared, warp: u32, pc: u32, trouble: Option<T
         ptx_line: source.0,
         address: trouble.address,
         message: trouble.message,
+        failed: Vec::new(),
     }
 }

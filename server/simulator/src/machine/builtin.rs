@@ -1,7 +1,8 @@
 //! Functions that no module defines: the device runtime's.
 
 use crate::code::{Handler, NONE, Op, handler};
-use crate::machine::fault::FaultKind;
+use crate::machine::control::leave_kernel;
+use crate::machine::fault::{Failed, FaultKind};
 use crate::machine::lanes::lanes;
 use crate::machine::printf;
 use crate::machine::{Exec, Next};
@@ -110,5 +111,15 @@ unsafe fn run_assert(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     let (condition, file, function) = (text(0), text(1), text(3));
     let line = x.argument_u32(op, 2, lane);
     let message = format!("{file}:{line}: {function}: assertion `{condition}` failed");
-    x.fault(FaultKind::Assert, lane, None, message)
+    let (block, first) = (x.block.index, x.warp.index * 32);
+    let threads = (0..32).filter(|lane| mask >> lane & 1 != 0).map(|lane| x.grid.thread_index(first + lane));
+    let failed: Vec<Failed> =
+        threads.map(|thread| Failed { block, thread, message: message.clone() }).collect();
+    if x.failed.is_empty() {
+        x.failed_at = x.group.pc;
+    }
+    x.failed.extend(failed);
+    // The threads end here. Others go on for a little: on a device too, each thread says so that gets to a failing assertion
+    // before the device has stopped them all.
+    leave_kernel(x, mask)
 }

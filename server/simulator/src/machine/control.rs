@@ -1,6 +1,6 @@
 //! Branches, calls, returns, exits.
 
-use crate::code::{Code, Handler, Op, handler};
+use crate::code::{Code, Handler, NONE, Op, handler};
 use crate::machine::fault::FaultKind;
 use crate::machine::lanes::lanes;
 use crate::machine::warp::{Group, Row, Wait};
@@ -210,7 +210,7 @@ unsafe fn run_exit(x: &mut Exec<'_>, _op: &Op, mask: u32) -> Next {
     leave_kernel(x, mask)
 }
 
-fn leave_kernel(x: &mut Exec<'_>, mask: u32) -> Next {
+pub(crate) fn leave_kernel(x: &mut Exec<'_>, mask: u32) -> Next {
     x.warp.live &= !mask;
     // Frames that only these lanes were in are not free again before the warp restarts: kernels seldom exit in a function.
     x.block.threads_left(x.warp.index, mask);
@@ -233,13 +233,26 @@ unsafe fn run_trap(x: &mut Exec<'_>, _op: &Op, mask: u32) -> Next {
     x.fault(FaultKind::Trap, mask.trailing_zeros() as usize, None, "the kernel executed trap".to_owned())
 }
 
+/// Sleeps for `nanoseconds`, but not long: others of the block may have work. What the kernel waits for may be the host's to do.
+fn rest(nanoseconds: u32) {
+    /// Less is not worth going to sleep for.
+    const LEAST: u32 = 50_000;
+    if nanoseconds >= LEAST {
+        std::thread::sleep(std::time::Duration::from_nanos(LEAST.into()));
+    }
+}
+
 /// `nanosleep`, and other hints to let others run.
 pub(crate) fn pause() -> Handler {
     handler!(run_pause)
 }
 
 #[inline(always)]
-unsafe fn run_pause(x: &mut Exec<'_>, _op: &Op, _mask: u32) -> Next {
+unsafe fn run_pause(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
+    if op.slots[0] != NONE {
+        // SAFETY: lowering gave the op a row of numbers of 32 bits.
+        rest(unsafe { x.registers.get::<u32>(op.slots[0], mask.trailing_zeros() as usize) });
+    }
     x.warp.polls += 1;
     x.group.pc += 1;
     if x.warp.groups.is_empty() {

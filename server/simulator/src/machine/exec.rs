@@ -6,7 +6,7 @@ use crate::code::{Code, HIDDEN, Op};
 use crate::counters::Counts;
 use crate::machine::access::Span;
 use crate::machine::block::{Cluster, Shared, is_ready};
-use crate::machine::fault::{FaultKind, Trouble};
+use crate::machine::fault::{Failed, FaultKind, Trouble};
 use crate::machine::grid::Grid;
 use crate::machine::lanes::Registers;
 use crate::machine::warp::{Group, PATIENCE, Wait, Warp};
@@ -64,6 +64,10 @@ pub struct Exec<'a> {
     pub(crate) stop: u32,
     /// What went wrong.
     pub(crate) trouble: Option<Trouble>,
+    /// Assertions of the unit that failed, and where the first was.
+    pub(crate) failed: &'a mut Vec<Failed>,
+    /// The op of the first.
+    pub(crate) failed_at: u32,
 }
 
 impl Exec<'_> {

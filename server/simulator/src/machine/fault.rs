@@ -50,6 +50,19 @@ pub struct Fault {
     pub address: Option<u64>,
     /// What happened, in a sentence.
     pub message: String,
+    /// Assertions that failed, where that is why it stopped: this one first.
+    pub failed: Vec<Failed>,
+}
+
+/// An assertion that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Index of the block.
+    pub block: [u32; 3],
+    /// Index of the thread in the block.
+    pub thread: [u32; 3],
+    /// Place, function and condition.
+    pub message: String,
 }
 
 /// What an instruction knows of its fault; block, thread and place are added where it is caught.

@@ -106,6 +106,7 @@ impl Grid<'_> {
             ptx_line: 0,
             address: None,
             message,
+            failed: Vec::new(),
         }
     }
 }
@@ -116,17 +117,43 @@ struct Progress {
     /// The lowest cluster that has failed, with its fault.
     failed: AtomicU64,
     fault: Mutex<Option<Fault>>,
+    /// That fault is a failed assertion.
+    asserts: AtomicBool,
     instructions: AtomicU64,
     blocks: AtomicU64,
 }
 
 impl Progress {
-    fn fail(&self, cluster: u64, fault: Fault) {
+    /// Keeps the fault of the lowest cluster. Whether further ones may begin: where assertions fail, all clusters that a device
+    /// would hold at once get to say so.
+    fn fail(&self, grid: &Grid<'_>, cluster: u64, mut fault: Fault) -> bool {
         let mut kept = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        if cluster < self.failed.load(Ordering::SeqCst) {
+        let goes_on = fault.kind == FaultKind::Assert && cluster < u64::from(grid.limits.multiprocessors);
+        let lowest = cluster < self.failed.load(Ordering::SeqCst);
+        if lowest {
             self.failed.store(cluster, Ordering::SeqCst);
-            *kept = Some(fault);
         }
+        match &mut *kept {
+            None => *kept = Some(fault),
+            Some(other) if other.kind == FaultKind::Assert && fault.kind == FaultKind::Assert => {
+                let (first, last) =
+                    if lowest { (&mut fault, &mut *other) } else { (&mut *other, &mut fault) };
+                first.failed.append(&mut last.failed);
+                if lowest {
+                    *other = fault;
+                }
+            }
+            Some(other) if lowest => *other = fault,
+            Some(_) => {}
+        }
+        self.asserts.store(kept.as_ref().is_some_and(|one| one.kind == FaultKind::Assert), Ordering::SeqCst);
+        goes_on
+    }
+
+    /// Whether a cluster need not run, after what has failed.
+    fn is_over(&self, grid: &Grid<'_>, cluster: u64) -> bool {
+        cluster > self.failed.load(Ordering::SeqCst)
+            && !(self.asserts.load(Ordering::SeqCst) && cluster < u64::from(grid.limits.multiprocessors))
     }
 }
 
@@ -137,12 +164,13 @@ pub(crate) struct Outcome {
     pub instructions: u64,
 }
 
-/// Runs the clusters `numbers`.
-pub(crate) fn run(grid: &Grid<'_>, options: &Options, numbers: &[u64]) -> Result<Outcome, Fault> {
+/// Runs the clusters `numbers`: all of them, or until one fails.
+pub(crate) fn run(grid: &Grid<'_>, options: &Options, numbers: &[u64]) -> (Outcome, Option<Fault>) {
     let progress = Progress {
         next: AtomicU64::new(0),
         failed: AtomicU64::new(u64::MAX),
         fault: Mutex::new(None),
+        asserts: AtomicBool::new(false),
         instructions: AtomicU64::new(0),
         blocks: AtomicU64::new(0),
     };
@@ -167,39 +195,40 @@ pub(crate) fn run(grid: &Grid<'_>, options: &Options, numbers: &[u64]) -> Result
         });
         workers
     };
-    if let Some(fault) = progress.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(fault);
-    }
     let mut counts = all.swap_remove(0).counts;
     for other in all {
         if let (Some(sum), Some(counts)) = (&mut counts, other.counts) {
             sum.add(&counts);
         }
     }
-    Ok(Outcome {
+    let outcome = Outcome {
         counts,
         blocks: progress.blocks.into_inner(),
         instructions: progress.instructions.into_inner(),
-    })
+    };
+    (outcome, progress.fault.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Takes one cluster after the other, each to its end.
 fn one_by_one(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: &[u64]) {
     let mut unit = Unit::new(grid, grid.code);
-    loop {
+    'clusters: loop {
         let at = progress.next.fetch_add(1, Ordering::Relaxed);
         let Some(&number) = numbers.get(at as usize) else { return };
-        if number > progress.failed.load(Ordering::SeqCst) {
+        if progress.is_over(grid, number) {
             return;
         }
         unit.restart(grid, grid.code, number);
         loop {
             match unit.run(grid, worker, TURN) {
                 Ok(true) => break,
-                Ok(false) if number > progress.failed.load(Ordering::SeqCst) => return,
+                Ok(false) if progress.is_over(grid, number) => return abandon(&unit, progress),
                 Ok(false) => {}
                 Err(fault) => {
-                    progress.fail(number, fault);
+                    abandon(&unit, progress);
+                    if progress.fail(grid, number, fault) {
+                        continue 'clusters;
+                    }
                     return;
                 }
             }
@@ -222,7 +251,9 @@ fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: 
     };
     loop {
         while running.len() < resident {
-            let Some(number) = waiting.next() else { break };
+            let Some(number) = waiting.next().filter(|&number| !progress.is_over(grid, number)) else {
+                break;
+            };
             let mut unit = spare.pop().unwrap_or_else(|| Unit::new(grid, grid.code));
             unit.restart(grid, grid.code, number);
             match unit.run(grid, worker, turn) {
@@ -236,23 +267,44 @@ fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: 
                         break;
                     }
                 }
-                Err(fault) => return progress.fail(number, fault),
+                Err(fault) => {
+                    abandon(&unit, progress);
+                    if !progress.fail(grid, number, fault) {
+                        return running.iter().for_each(|(_, unit)| abandon(unit, progress));
+                    }
+                    spare.push(unit);
+                }
             }
         }
         if running.is_empty() {
             return;
         }
-        for (number, mut unit) in std::mem::take(&mut running) {
+        let mut others = std::mem::take(&mut running).into_iter();
+        while let Some((number, mut unit)) = others.next() {
             match unit.run(grid, worker, turn) {
                 Ok(true) => {
                     finish(&unit, progress);
                     spare.push(unit);
                 }
                 Ok(false) => running.push((number, unit)),
-                Err(fault) => return progress.fail(number, fault),
+                Err(fault) => {
+                    abandon(&unit, progress);
+                    if !progress.fail(grid, number, fault) {
+                        return running
+                            .into_iter()
+                            .chain(others)
+                            .for_each(|(_, unit)| abandon(&unit, progress));
+                    }
+                    spare.push(unit);
+                }
             }
         }
     }
+}
+
+/// Counts what a cluster ran that did not come to its end.
+fn abandon(unit: &Unit, progress: &Progress) {
+    progress.instructions.fetch_add(unit.totals().1, Ordering::Relaxed);
 }
 
 fn finish(unit: &Unit, progress: &Progress) {

@@ -49,6 +49,15 @@ macro_rules! specials {
     };
 }
 
+/// Cycles that a warp takes for an instruction that waits for the one before: 4. Source: CUDA C++ Programming Guide, "Multiprocessor
+/// Level", of devices of compute capability 7.x: "for most arithmetic instructions, it is typically 4 cycles".
+const CYCLES: u64 = 4;
+
+/// The clock that a warp sees: it counts instructions, not time.
+fn clock(x: &Exec<'_>) -> u64 {
+    x.warp.ran * CYCLES
+}
+
 // Source: PTX ISA, "Special Registers".
 specials! {
     "%tid.x": TidX, u32, |x, lane| x.thread(lane)[0];
@@ -74,9 +83,9 @@ specials! {
     "%lanemask_lt": MaskLt, u32, |_x, lane| (1 << lane) - 1;
     "%lanemask_ge": MaskGe, u32, |_x, lane| u32::MAX << lane;
     "%lanemask_gt": MaskGt, u32, |_x, lane| (u32::MAX << lane) << 1;
-    "%clock": Clock, u32, |x, _lane| x.warp.ran as u32;
-    "%clock_hi": ClockHi, u32, |x, _lane| (x.warp.ran >> 32) as u32;
-    "%clock64": Clock64, u64, |x, _lane| x.warp.ran;
+    "%clock": Clock, u32, |x, _lane| clock(x) as u32;
+    "%clock_hi": ClockHi, u32, |x, _lane| (clock(x) >> 32) as u32;
+    "%clock64": Clock64, u64, |x, _lane| clock(x);
     "%globaltimer": Timer, u64, |_x, _lane| nanoseconds();
     "%globaltimer_lo": TimerLo, u32, |_x, _lane| nanoseconds() as u32;
     "%globaltimer_hi": TimerHi, u32, |_x, _lane| (nanoseconds() >> 32) as u32;

@@ -176,9 +176,14 @@ impl<const MODE: u8> Meaning for Shuffle<MODE> {
                 2 => (own ^ b, own ^ b <= last),
                 _ => (own & segment | b & !segment, own & segment | b & !segment <= last),
             };
-            // A lane that is no member gives nothing; the manual leaves the value open.
-            let from = if inside && members >> (from & 31) & 1 == 1 { from as usize & 31 } else { lane };
-            x.result[lane] = x.a[from] as u32;
+            // A lane that is no member gives 0. The manual leaves the value open, but programs that were made on Volta count on it: the
+            // last step of cuda-samples' `reduction` adds what lanes beyond its mask give.
+            let member = members >> (from & 31) & 1 == 1;
+            x.result[lane] = match (inside, member) {
+                (true, true) => x.a[from as usize & 31] as u32,
+                (true, false) => 0,
+                (false, _) => x.a[lane] as u32,
+            };
             flags |= u32::from(inside) << lane;
         }
         x.flags = flags;
@@ -272,4 +277,20 @@ unsafe fn run_active_mask(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     // SAFETY: lowering gives this op a single row.
     unsafe { x.registers.fill::<u32>(op.slots[0], mask, |_| [mask; 8]) };
     Next::Advance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `shfl.sync.down` by 2 of lanes 0 to 7, in segments of 32.
+    #[test]
+    fn a_lane_that_is_no_member_gives_zero() {
+        let mut x = Exchange { b: [2; 32], c: [31; 32], ..Exchange::default() };
+        x.a = std::array::from_fn(|lane| 10 + lane as u64);
+        Shuffle::<1>::compute(0xff, &mut x);
+        assert_eq!(x.result[..8], [12, 13, 14, 15, 16, 17, 0, 0]);
+        // All of these lie within the segment, members or not.
+        assert_eq!(x.flags, 0xff);
+    }
 }

@@ -2,9 +2,11 @@
 
 mod cases;
 mod faults;
+mod full;
 mod hardware;
 mod lanes;
 mod programs;
+mod sampling;
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

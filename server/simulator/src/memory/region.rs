@@ -4,6 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
+use super::PAGE;
+use super::bell::Bell;
+
 /// Where the first region of a process lies. Far from where Linux puts programs, heaps, libraries and stacks on x86-64 and
 /// on AArch64 with 48-bit addresses, and above the windows of shared and local memory.
 pub const FIRST_BASE: u64 = 0x2000_0000_0000;
@@ -24,6 +27,7 @@ fn pointer(address: u64) -> *mut libc::c_void {
 pub(super) struct Region {
     base: u64,
     file: OwnedFd,
+    bell: Bell,
 }
 
 impl Region {
@@ -36,7 +40,7 @@ impl Region {
         }
         // SAFETY: `raw` was just made and is owned by nobody else.
         let file = unsafe { OwnedFd::from_raw_fd(raw) };
-        let length = i64::try_from(LENGTH).map_err(io::Error::other)?;
+        let length = i64::try_from(LENGTH + PAGE).map_err(io::Error::other)?;
         // SAFETY: a valid descriptor.
         if unsafe { libc::ftruncate(file.as_raw_fd(), length) } != 0 {
             return Err(io::Error::last_os_error());
@@ -45,13 +49,20 @@ impl Region {
         for place in 0..PLACES {
             let base = FIRST_BASE + place * LENGTH;
             match map_file(&file, base, LENGTH, 0) {
-                Ok(()) => return Ok(Self { base, file }),
+                Ok(()) => {
+                    let bell = Bell::map(&file)?;
+                    return Ok(Self { base, file, bell });
+                }
                 Err(error) => failure = error,
             }
         }
         let message =
             format!("can't map {LENGTH:#x} bytes of simulated device memory at {FIRST_BASE:#x}: {failure}");
         Err(io::Error::new(failure.kind(), message))
+    }
+
+    pub(super) fn bell(&self) -> &Bell {
+        &self.bell
     }
 
     pub(super) fn base(&self) -> u64 {

@@ -12,7 +12,7 @@ use super::{
 pub(super) fn answer(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     use Operation as O;
     match call.operation {
-        O::Hello => Err(Code::INVALID_VALUE),
+        O::Hello | O::Continue => Err(Code::INVALID_VALUE),
         O::Missing => {
             context.shared.report().missing.insert(call.text());
             Ok(Answer::done())
@@ -29,7 +29,6 @@ pub(super) fn answer(context: &mut Context, call: &Call) -> Result<Answer, Code>
         O::FunctionAttributes => launch::attributes(context, call),
         O::FunctionSetAttribute => launch::set_attribute(context, call),
         O::HostFunction => streams::host_function(context, call),
-        O::Continue => streams::go_on(context, call),
         O::OccupancyBlocks => occupancy::blocks(context, call),
         O::OccupancyShared => occupancy::shared(context, call),
         O::OccupancyClusters => occupancy::clusters(context, call),
@@ -93,9 +92,11 @@ pub(super) fn answer(context: &mut Context, call: &Call) -> Result<Answer, Code>
         O::DeviceAttribute => properties::attribute_call(context, call),
         O::DeviceSynchronize => {
             context.check_any_capture()?;
+            context.settle_all()?;
             Ok(Answer::done())
         }
         O::DeviceReset => {
+            context.idle()?;
             let actions = context.reset();
             Ok(Answer::done().with(actions))
         }

@@ -4,10 +4,11 @@
 use super::context::Context;
 use super::errors::Code;
 use super::estimate;
+use super::processor::{Processor, Task};
 use super::protocol::{Action, Answer, Call, Rows};
 use super::report::Direction;
 use super::work::Work;
-use crate::memory::Kind;
+use crate::memory::{Kind, Memory};
 
 /// A copy with its `cudaMemcpyKind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +49,10 @@ fn span(width: u64, height: u64, depth: u64, pitch: u64, slice: u64) -> Option<u
 }
 
 /// Where a range lies. A range that starts in an allocation must end in it.
-fn place(context: &Context, address: u64, size: Option<u64>) -> Result<Place, Code> {
+fn place(memory: &Memory, address: u64, size: Option<u64>) -> Result<Place, Code> {
     let size = size.ok_or(Code::INVALID_VALUE)?;
-    let base = context.memory().base();
-    match context.memory().find(address) {
+    let base = memory.base();
+    match memory.find(address) {
         Some(found) if !found.contains(address, size) => Err(Code::INVALID_VALUE),
         Some(found) if matches!(found.kind, Kind::Managed | Kind::Pinned) => Ok(Place::Both),
         Some(_) => Ok(Place::Device),
@@ -87,24 +88,60 @@ fn rows_of(call: &Call) -> Rows {
     Rows { to, from, width, height, depth, to_pitch, from_pitch, to_slice, from_slice }
 }
 
+/// The longest copy from the program's own memory that is put aside, so that the program need not wait until its stream gets
+/// there. Source: CUDA Runtime API, "API synchronization behavior": "For transfers from pageable host memory to device memory,
+/// host memory is copied to a staging buffer immediately"; of longer ones, part by part. 64 KB is the size up to which
+/// `cudaMemcpy` itself does not wait, there too.
+const LONGEST_ASIDE: u64 = 64 << 10;
+
 pub(super) fn copy(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let work = copy_work(context, call, 0)?;
     let (stream, asynchronous) = (call.argument(10), call.argument(11) != 0);
     if !asynchronous && !call.per_thread {
         context.check_legacy()?;
     }
-    context.submit(stream, Work::Copy(Box::new(work)))
+    if context.capture_work(stream, &Work::Copy(Box::new(work)))?.is_some() || work.rows.bytes() == 0 {
+        return Ok(Answer::done());
+    }
+    let (to, from) = check_copy(context.memory(), &work)?;
+    let on_device = to != Place::Host && from != Place::Host;
+    if asynchronous && on_device {
+        context.issue(stream, false, Task::Copy(Box::new(work)));
+        return Ok(Answer::done());
+    }
+    let rows = work.rows;
+    let short = rows.height * rows.depth == 1 && rows.width <= LONGEST_ASIDE;
+    if asynchronous && from == Place::Host && to != Place::Host && short && context.is_busy(stream) {
+        return put_aside(context, stream, rows);
+    }
+    context.take_turn(stream)?;
+    let Some((rows, direction)) = perform_copy(&context.processor, &work)? else { return Ok(Answer::done()) };
+    if direction == Direction::HostToDevice {
+        context.announced = Some(rows);
+    }
+    Ok(Answer::done().with(vec![Action::Copy(rows)]))
+}
+
+/// The program copies the bytes out of its way, and comes back.
+fn put_aside(context: &mut Context, stream: u64, rows: Rows) -> Result<Answer, Code> {
+    let aside = context.memory().allocate(rows.width, 16, Kind::Module).map_err(|error| {
+        context.shared.report().refused(&error);
+        Code::MEMORY_ALLOCATION
+    })?;
+    let first = Rows { to: aside, to_pitch: rows.width, ..rows };
+    let more = context.ticket(super::context::Ticket::Staged { stream, rows, aside });
+    Ok(Answer { more, ..Answer::done().with(vec![Action::Copy(first)]) })
 }
 
 /// The copy that a call describes from its argument `first` on, checked.
 pub(super) fn copy_work(context: &Context, call: &Call, first: usize) -> Result<CopyWork, Code> {
     let shifted = Call { arguments: call.arguments.iter().skip(first).copied().collect(), ..call.clone() };
     let work = CopyWork { rows: rows_of(&shifted), kind: shifted.small(9) };
-    check_copy(context, &work)?;
+    check_copy(context.memory(), &work)?;
     Ok(work)
 }
 
-fn check_copy(context: &Context, work: &CopyWork) -> Result<(Place, Place), Code> {
+fn check_copy(memory: &Memory, work: &CopyWork) -> Result<(Place, Place), Code> {
     let rows = &work.rows;
     if rows.bytes() == 0 {
         return Ok((Place::Host, Place::Host));
@@ -112,10 +149,9 @@ fn check_copy(context: &Context, work: &CopyWork) -> Result<(Place, Place), Code
     if rows.to == 0 || rows.from == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let to =
-        place(context, rows.to, span(rows.width, rows.height, rows.depth, rows.to_pitch, rows.to_slice))?;
+    let to = place(memory, rows.to, span(rows.width, rows.height, rows.depth, rows.to_pitch, rows.to_slice))?;
     let from = place(
-        context,
+        memory,
         rows.from,
         span(rows.width, rows.height, rows.depth, rows.from_pitch, rows.from_slice),
     )?;
@@ -123,11 +159,14 @@ fn check_copy(context: &Context, work: &CopyWork) -> Result<(Place, Place), Code
     Ok((to, from))
 }
 
-pub(super) fn perform_copy(context: &mut Context, work: &CopyWork) -> Result<Vec<Action>, Code> {
-    let (to, from) = check_copy(context, work)?;
+/// Copies within the region. Where one end is the program's own memory, the rows are returned instead, and which way they go:
+/// the program copies them.
+pub(super) fn perform_copy(on: &Processor, work: &CopyWork) -> Result<Option<(Rows, Direction)>, Code> {
+    let memory = &on.shared.memory;
+    let (to, from) = check_copy(memory, work)?;
     let rows = &work.rows;
     if rows.bytes() == 0 {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let direction = match (to, from, work.kind) {
         (Place::Host, Place::Host, _) => Direction::HostToHost,
@@ -143,27 +182,42 @@ pub(super) fn perform_copy(context: &mut Context, work: &CopyWork) -> Result<Vec
         }
         _ => Direction::DeviceToDevice,
     };
-    context.clock += estimate::copy(context.device(), rows.bytes(), direction != Direction::DeviceToDevice);
-    context.shared.report().copied(direction, rows.bytes());
+    on.pass(estimate::copy(on.shared.device, rows.bytes(), direction != Direction::DeviceToDevice));
+    on.shared.report().copied(direction, rows.bytes());
     match direction {
-        Direction::HostToDevice => context.shared.watch.to_device(rows),
-        Direction::DeviceToHost => context.shared.watch.to_host(context.memory(), rows),
-        Direction::DeviceToDevice => context.shared.watch.before_use(context.memory()),
-        Direction::HostToHost => {}
+        Direction::DeviceToHost => on.shared.watch.to_host(memory, rows),
+        Direction::DeviceToDevice => on.shared.watch.before_use(memory),
+        Direction::HostToDevice | Direction::HostToHost => {}
     }
     if to == Place::Host || from == Place::Host {
-        return Ok(vec![Action::Copy(*rows)]);
+        return Ok(Some((*rows, direction)));
     }
-    let mut row = vec![0; usize::try_from(rows.width).map_err(|_| Code::INVALID_VALUE)?];
+    move_rows(memory, rows)?;
+    if direction == Direction::HostToDevice {
+        on.shared.watch.to_device(rows);
+    }
+    Ok(None)
+}
+
+fn move_rows(memory: &Memory, rows: &Rows) -> Result<(), Code> {
+    // A row may be as long as all memory: it goes piece by piece.
+    const PIECE: u64 = 1 << 20;
+    let mut piece = vec![0; usize::try_from(rows.width.min(PIECE)).unwrap_or(0)];
     for slice in 0..rows.depth {
         for line in 0..rows.height {
             let from = rows.from + slice * rows.from_slice + line * rows.from_pitch;
             let to = rows.to + slice * rows.to_slice + line * rows.to_pitch;
-            context.memory().read(from, &mut row).map_err(|_| Code::INVALID_VALUE)?;
-            context.memory().write(to, &row).map_err(|_| Code::INVALID_VALUE)?;
+            let mut done = 0;
+            while done < rows.width {
+                let length = (rows.width - done).min(PIECE);
+                let bytes = &mut piece[..usize::try_from(length).unwrap_or(0)];
+                memory.read(from + done, bytes).map_err(|_| Code::INVALID_VALUE)?;
+                memory.write(to + done, bytes).map_err(|_| Code::INVALID_VALUE)?;
+                done += length;
+            }
         }
     }
-    Ok(Vec::new())
+    Ok(())
 }
 
 pub(super) fn fill(context: &mut Context, call: &Call) -> Result<Answer, Code> {
@@ -172,7 +226,17 @@ pub(super) fn fill(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     if !asynchronous && !call.per_thread {
         context.check_legacy()?;
     }
-    context.submit(stream, Work::Fill(Box::new(work)))
+    if context.capture_work(stream, &Work::Fill(Box::new(work)))?.is_some() {
+        return Ok(Answer::done());
+    }
+    // The program may look at once.
+    if !asynchronous && check_fill(context.memory(), &work)? == Place::Both {
+        context.take_turn(stream)?;
+        perform_fill(&context.processor, &work)?;
+    } else {
+        context.issue(stream, false, Task::Fill(Box::new(work)));
+    }
+    Ok(Answer::done())
 }
 
 /// The fill that a call describes from its argument `first` on, checked.
@@ -180,39 +244,57 @@ pub(super) fn fill_work(context: &Context, call: &Call, first: usize) -> Result<
     let [to, _, element, width, height, depth, pitch, slice] =
         std::array::from_fn(|index| call.argument(first + index));
     let work = FillWork { to, value: call.small(first + 1), element, width, height, depth, pitch, slice };
-    check_fill(context, &work)?;
+    check_fill(context.memory(), &work)?;
     Ok(work)
 }
 
-fn check_fill(context: &Context, work: &FillWork) -> Result<(), Code> {
+fn check_fill(memory: &Memory, work: &FillWork) -> Result<Place, Code> {
     if ![1, 2, 4].contains(&work.element) {
         return Err(Code::INVALID_VALUE);
     }
     if work.width == 0 || work.height == 0 || work.depth == 0 {
-        return Ok(());
+        return Ok(Place::Device);
     }
     let width = work.width.checked_mul(work.element).ok_or(Code::INVALID_VALUE)?;
     let size = span(width, work.height, work.depth, work.pitch, work.slice);
-    match place(context, work.to, size)? {
+    match place(memory, work.to, size)? {
         Place::Host => Err(Code::INVALID_VALUE),
-        Place::Device | Place::Both => Ok(()),
+        place => Ok(place),
     }
 }
 
-pub(super) fn perform_fill(context: &mut Context, work: &FillWork) -> Result<(), Code> {
-    check_fill(context, work)?;
+pub(super) fn perform_fill(on: &Processor, work: &FillWork) -> Result<(), Code> {
+    // A row may be as long as all memory: it goes piece by piece.
+    const PIECE: u64 = 1 << 20;
+    let memory = &on.shared.memory;
+    check_fill(memory, work)?;
     if work.width == 0 || work.height == 0 || work.depth == 0 {
         return Ok(());
     }
     let element = &work.value.to_le_bytes()[..usize::try_from(work.element).unwrap_or(1)];
-    let row = element.repeat(usize::try_from(work.width).map_err(|_| Code::INVALID_VALUE)?);
+    let width = work.width * work.element;
+    let piece = element.repeat(usize::try_from(work.width.min(PIECE / work.element)).unwrap_or(0));
     for slice in 0..work.depth {
         for line in 0..work.height {
             let to = work.to + slice * work.slice + line * work.pitch;
-            context.memory().write(to, &row).map_err(|_| Code::INVALID_VALUE)?;
+            let mut done = 0;
+            while done < width {
+                let length = (width - done).min(piece.len() as u64);
+                let bytes = &piece[..usize::try_from(length).unwrap_or(0)];
+                memory.write(to + done, bytes).map_err(|_| Code::INVALID_VALUE)?;
+                done += length;
+            }
         }
     }
-    let bytes = row.len() as u64 * work.height * work.depth;
-    context.clock += estimate::copy(context.device(), bytes, false);
+    on.pass(estimate::copy(on.shared.device, width * work.height * work.depth, false));
     Ok(())
+}
+
+/// Whether a copy or a fill can still be done as it was asked for.
+pub(super) fn check(memory: &Memory, work: &Work) -> Result<(), Code> {
+    match work {
+        Work::Copy(copy) => check_copy(memory, copy).map(|_| ()),
+        Work::Fill(fill) => check_fill(memory, fill).map(|_| ()),
+        _ => Ok(()),
+    }
 }

@@ -1,11 +1,12 @@
 //! The seam between the runtime and what executes kernels: PTX is linked into a program, and kernels of it are run.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
 use crate::counters::LaunchCounters;
-use crate::machine::FaultKind;
+use crate::machine::{Failed, FaultKind};
 use crate::memory::Memory;
 
 /// Links PTX.
@@ -14,28 +15,29 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// Where a text can't be read, or a symbol is missing: what a person has to know of it.
-    fn link(&self, texts: &[String], memory: &Memory) -> Result<Box<dyn Linked>, String>;
+    fn link(&self, texts: &[String], memory: &Memory) -> Result<Arc<dyn Linked>, String>;
 }
 
 /// A linked image.
-pub trait Linked: Send {
+pub trait Linked: Send + Sync {
     /// What is known of a kernel, by its mangled name.
     fn kernel(&self, name: &str) -> Option<KernelShape>;
+
+    /// Whether a kernel reads what others may write while it runs, so that it may wait for them.
+    fn may_wait(&self, name: &str) -> bool;
 
     /// Address and size in bytes of a variable, by its mangled name.
     fn symbol(&self, name: &str) -> Option<(u64, u64)>;
 
-    /// Runs a kernel to its end. Device `printf` goes to `print`.
-    ///
-    /// # Errors
-    /// Where the kernel can't be run, faults, or is cancelled.
+    /// Runs a kernel. Device `printf` goes to `print`. What was counted, and why it stopped where it did not come to its end:
+    /// it can't be run, faults, or is cancelled.
     fn run(
         &self,
         launch: &Launch<'_>,
         memory: &Memory,
         print: &(dyn Fn(&[u8]) + Sync + Send),
         cancel: &AtomicBool,
-    ) -> Result<LaunchCounters, Box<Stopped>>;
+    ) -> (LaunchCounters, Option<Box<Stopped>>);
 }
 
 /// What the runtime has to know of a kernel.
@@ -97,4 +99,7 @@ pub struct Stopped {
     pub address: Option<u64>,
     /// What happened, in a sentence.
     pub message: String,
+    /// Assertions that failed.
+    #[serde(skip)]
+    pub failed: Vec<Failed>,
 }

@@ -1,8 +1,13 @@
 //! Events. Their times are those of the estimated clock.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use super::context::Context;
 use super::errors::Code;
 use super::protocol::{Answer, Call};
+use super::queue::Wait;
 use super::streams::external;
 use super::work::Work;
 
@@ -15,17 +20,22 @@ const KNOWN: u32 = 7;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Event {
     flags: u32,
-    /// Time of the last record, in nanoseconds.
-    time: Option<u64>,
+    /// The work that recorded it last, and where that writes its time, in nanoseconds.
+    recorded: Option<(u64, Arc<AtomicU64>)>,
     /// Last recorded in a stream that was being captured: in which capture, and after which nodes.
     pub captured: Option<(u64, Vec<u64>)>,
 }
 
 impl Event {
-    /// Recorded at this time.
-    pub(super) fn record(&mut self, time: u64) {
-        self.time = Some(time);
+    /// Recorded by this work.
+    pub(super) fn record(&mut self, number: u64, time: Arc<AtomicU64>) {
+        self.recorded = Some((number, time));
         self.captured = None;
+    }
+
+    /// The work that recorded it last.
+    pub(super) fn recorded(&self) -> Option<u64> {
+        self.recorded.as_ref().map(|(number, _)| *number)
     }
 }
 
@@ -69,17 +79,24 @@ pub(super) fn synchronize(context: &mut Context, call: &Call) -> Result<Answer, 
         live.invalid = true;
         return Err(Code::CAPTURED_EVENT);
     }
+    let before = Wait::Each(event.recorded().into_iter().collect());
     context.check_unsafe(call)?;
-    Ok(Answer::done())
+    context.await_or_ask(call, &before)
 }
 
 pub(super) fn elapsed(context: &Context, call: &Call) -> Result<Answer, Code> {
     let find = |index| context.events.get(&call.argument(index)).ok_or(Code::INVALID_HANDLE);
     let (start, end) = (find(0)?, find(1)?);
-    match (start.time, end.time) {
+    match (&start.recorded, &end.recorded) {
         _ if start.captured.is_some() || end.captured.is_some() => Err(Code::INVALID_VALUE),
         _ if (start.flags | end.flags) & NO_TIMING != 0 => Err(Code::INVALID_HANDLE),
-        (Some(start), Some(end)) => Ok(Answer::results([end.wrapping_sub(start)])),
+        (Some((first, start)), Some((last, end))) => {
+            if !context.processor.queue.wait(&Wait::Each(vec![*first, *last]), Duration::ZERO) {
+                return Err(Code::NOT_READY);
+            }
+            let [start, end] = [start, end].map(|time| time.load(Ordering::Relaxed));
+            Ok(Answer::results([end.wrapping_sub(start)]))
+        }
         _ => Err(Code::INVALID_HANDLE),
     }
 }

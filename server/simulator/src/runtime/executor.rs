@@ -1,6 +1,7 @@
 //! The engine that runs kernels here: [`code`](crate::code) links and lowers, [`machine`](crate::machine) executes.
 
 use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::engine::{Engine, KernelShape, Launch, Linked, Stopped};
@@ -37,7 +38,7 @@ impl Executor {
 }
 
 impl Engine for Executor {
-    fn link(&self, texts: &[String], memory: &Memory) -> Result<Box<dyn Linked>, String> {
+    fn link(&self, texts: &[String], memory: &Memory) -> Result<Arc<dyn Linked>, String> {
         let mut modules = Vec::with_capacity(texts.len());
         for text in texts {
             let module = ptx::parse(text)
@@ -50,7 +51,7 @@ impl Engine for Executor {
         let variables = modules.iter().flat_map(|module| &module.variables);
         let constant = variables.filter(|one| one.space == Space::Const).map(variable_bytes).sum();
         let program = Program::link(modules, memory).map_err(|error| error.to_string())?.on(self.limits);
-        Ok(Box::new(Image { program, arch, constant, options: self.options }))
+        Ok(Arc::new(Image { program, arch, constant, options: self.options }))
     }
 }
 
@@ -81,6 +82,11 @@ impl Linked for Image {
         self.program.kernel(name).map(|kernel| self.shape(kernel))
     }
 
+    fn may_wait(&self, name: &str) -> bool {
+        let code = self.program.kernel(name).map(|kernel| kernel.code(&self.program));
+        code.is_some_and(|code| code.is_ok_and(|code| code.ordered))
+    }
+
     fn symbol(&self, name: &str) -> Option<(u64, u64)> {
         self.program.symbol(name).map(|symbol| (symbol.address, symbol.size))
     }
@@ -91,7 +97,7 @@ impl Linked for Image {
         memory: &Memory,
         print: &(dyn Fn(&[u8]) + Sync + Send),
         cancel: &AtomicBool,
-    ) -> Result<LaunchCounters, Box<Stopped>> {
+    ) -> (LaunchCounters, Option<Box<Stopped>>) {
         let asked = machine::Launch {
             kernel: launch.kernel,
             grid: launch.grid,
@@ -101,8 +107,15 @@ impl Linked for Image {
             cooperative: launch.cooperative,
             cluster: launch.cluster,
         };
-        machine::run(&self.program, &asked, memory, &Output(print), &self.options, cancel)
-            .map_err(|fault| Box::new(stopped(fault)))
+        let (counted, fault) = machine::run_as_far_as_it_goes(
+            &self.program,
+            &asked,
+            memory,
+            &Output(print),
+            &self.options,
+            cancel,
+        );
+        (counted, fault.map(|fault| Box::new(stopped(fault))))
     }
 }
 
@@ -137,5 +150,6 @@ fn stopped(fault: Fault) -> Stopped {
         ptx_line: fault.ptx_line,
         address: fault.address,
         message: fault.message,
+        failed: fault.failed,
     }
 }

@@ -215,12 +215,12 @@ pub(super) fn launch(context: &mut Context, call: &Call) -> Result<Answer, Code>
         }
         return Err(Code::CAPTURE_UNSUPPORTED);
     }
-    let work = work.collect();
+    let work: Vec<Work> = work.collect();
     if flags & FREE_ON_LAUNCH == 0 && kept.iter().any(|start| context.graphs.allocated.contains(start)) {
         return Err(Code::INVALID_VALUE);
     }
     context.graphs.allocated.extend(kept);
-    context.perform_all(work)
+    context.issue_all(stream, work)
 }
 
 /// `cudaGraphExecUpdateResult`.

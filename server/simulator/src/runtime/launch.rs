@@ -47,17 +47,23 @@ pub(super) fn launch(context: &mut Context, call: &Call) -> Result<Answer, Code>
         cluster: triple(call, 10),
         parameters: call.blob.clone(),
     };
+    let stream = call.argument(8);
     if let Err(code) = validate(context, &work) {
         // What the driver refuses, not the runtime, spoils a capture.
         let driver = [Code::INVALID_VALUE, Code::COOPERATIVE_TOO_LARGE, Code::INVALID_CLUSTER_SIZE];
         if driver.contains(&code)
-            && let Some((capture, _)) = context.stream(call.argument(8))?.capture
+            && let Some((capture, _)) = context.stream(stream)?.capture
         {
             context.streams.invalidate(&HashSet::from([capture]));
         }
         return Err(code);
     }
-    context.submit(call.argument(8), Work::Kernel(Box::new(work)))
+    if context.capture_work(stream, &Work::Kernel(Box::new(work.clone())))?.is_some() {
+        return Ok(Answer::done());
+    }
+    context.keep_short()?;
+    context.issue_work(stream, Work::Kernel(Box::new(work)))?;
+    context.block_if_asked(stream)
 }
 
 /// Refuses what a device refuses.

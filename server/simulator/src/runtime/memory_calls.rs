@@ -3,13 +3,22 @@
 use super::context::Context;
 use super::errors::Code;
 use super::ownership::{Origin, Registered};
+use super::processor::Task;
 use super::protocol::{Action, Answer, Call};
+use super::queue::Wait;
 use crate::memory::{Kind, PAGE};
 
 impl Context {
     /// Allocates and remembers how. The report says why where memory is short.
     pub(super) fn allocate(&mut self, size: u64, kind: Kind, origin: Origin) -> Result<u64, Code> {
-        match self.memory().allocate(size, 512, kind) {
+        let mut allocated = self.memory().allocate(size, 512, kind);
+        if allocated.is_err() && self.processor.queue.outstanding() > 0 {
+            // Work that was issued may give memory back.
+            let all = Wait::Until(self.processor.queue.last());
+            self.settle(&all)?;
+            allocated = self.memory().allocate(size, 512, kind);
+        }
+        match allocated {
             Ok(start) => {
                 self.ownership.made.insert(start, (origin, size));
                 Ok(start)
@@ -21,16 +30,28 @@ impl Context {
         }
     }
 
-    /// Frees what was allocated in one of the ways that `may` admits.
-    pub(super) fn release(&mut self, start: u64, may: impl Fn(Origin) -> bool) -> Result<Vec<Action>, Code> {
+    /// Frees what was allocated in one of the ways that `may` admits: once a stream gets there, or, without one, once the device
+    /// has done all its work.
+    pub(super) fn release(
+        &mut self,
+        start: u64,
+        stream: Option<u64>,
+        may: impl Fn(Origin) -> bool,
+    ) -> Result<Vec<Action>, Code> {
         let &(origin, size) =
             self.ownership.made.get(&start).filter(|(origin, _)| may(*origin)).ok_or(Code::INVALID_VALUE)?;
+        if stream.is_none() {
+            self.settle_all()?;
+        }
         if origin == Origin::Graph {
             self.graphs.allocated.remove(&start);
             return Ok(Vec::new()); // It stays as long as its graph, which may be launched again.
         }
         self.ownership.made.remove(&start);
-        let _ = self.memory().free(start);
+        match stream {
+            Some(stream) => drop(self.issue(stream, false, Task::Free(start))),
+            None => drop(self.memory().free(start)),
+        }
         let visible = matches!(origin, Origin::Managed | Origin::Host(_));
         let size = size.max(1).next_multiple_of(PAGE);
         Ok(if visible { vec![Action::Protect { start, size, open: false }] } else { Vec::new() })
@@ -109,7 +130,7 @@ pub(super) fn free(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     if call.argument(0) == 0 {
         return Ok(Answer::done());
     }
-    let actions = context.release(call.argument(0), |origin| !matches!(origin, Origin::Host(_)))?;
+    let actions = context.release(call.argument(0), None, |origin| !matches!(origin, Origin::Host(_)))?;
     Ok(Answer::done().with(actions))
 }
 
@@ -118,7 +139,7 @@ pub(super) fn free_host(context: &mut Context, call: &Call) -> Result<Answer, Co
     if call.argument(0) == 0 {
         return Ok(Answer::done());
     }
-    let actions = context.release(call.argument(0), |origin| matches!(origin, Origin::Host(_)))?;
+    let actions = context.release(call.argument(0), None, |origin| matches!(origin, Origin::Host(_)))?;
     Ok(Answer::done().with(actions))
 }
 
@@ -165,6 +186,9 @@ pub(super) fn host_unregister(context: &mut Context, call: &Call) -> Result<Answ
     context.check_unsafe(call)?;
     if address == 0 {
         return Err(Code::INVALID_VALUE);
+    }
+    if context.ownership.registered.contains_key(&address) {
+        context.settle_all()?;
     }
     let Some(one) = context.ownership.registered.remove(&address) else {
         // Within a registration, or memory of the runtime's own.

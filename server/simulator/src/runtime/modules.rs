@@ -2,6 +2,7 @@
 //! of its kernels or variables is asked for.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::context::{Context, Shared};
 use super::engine::{KernelShape, Linked};
@@ -42,7 +43,7 @@ struct Variable {
 #[derive(Default)]
 struct Image {
     files: Vec<Vec<u8>>,
-    linked: Option<Result<Box<dyn Linked>, Code>>,
+    linked: Option<Result<Arc<dyn Linked>, Code>>,
 }
 
 /// All that was registered.
@@ -73,11 +74,11 @@ impl Modules {
     }
 
     /// The image of that handle, linked.
-    pub(super) fn linked(&mut self, handle: u64, shared: &Shared) -> Result<&dyn Linked, Code> {
+    pub(super) fn linked(&mut self, handle: u64, shared: &Shared) -> Result<Arc<dyn Linked>, Code> {
         let image = self.images.get_mut(&handle).ok_or(Code::INVALID_KERNEL_IMAGE)?;
         let linked = image.linked.get_or_insert_with(|| link(&image.files, shared));
         match linked {
-            Ok(linked) => Ok(&**linked),
+            Ok(linked) => Ok(Arc::clone(linked)),
             Err(code) => Err(*code),
         }
     }
@@ -95,7 +96,7 @@ fn no_function(host: u64) -> Code {
     if host == 0 { Code::INVALID_DEVICE_FUNCTION } else { Code::INVALID_HANDLE }
 }
 
-fn link(files: &[Vec<u8>], shared: &Shared) -> Result<Box<dyn Linked>, Code> {
+fn link(files: &[Vec<u8>], shared: &Shared) -> Result<Arc<dyn Linked>, Code> {
     let arch = shared.device.arch();
     let mut texts = Vec::new();
     let mut failure = None;
@@ -147,7 +148,7 @@ pub(super) fn variable(context: &mut Context, call: &Call) -> Answer {
 
 fn find(context: &mut Context, host: u64) -> Result<(u64, u64), Code> {
     let variable = context.modules.variables.get(&host).ok_or(Code::INVALID_SYMBOL)?.clone();
-    let shared = std::sync::Arc::clone(&context.shared);
+    let shared = Arc::clone(&context.shared);
     let linked = context.modules.linked(variable.image, &shared)?;
     linked.symbol(&variable.name).ok_or(Code::INVALID_SYMBOL)
 }

@@ -76,7 +76,7 @@ pub(super) fn free(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     if matches!(made, Some((Origin::Managed, _))) {
         return Err(Code::NOT_SUPPORTED);
     }
-    let actions = context.release(start, |origin| !matches!(origin, Origin::Host(_)))?;
+    let actions = context.release(start, Some(stream), |origin| !matches!(origin, Origin::Host(_)))?;
     if let Some((Origin::Pool(pool), size)) = made
         && let Some(pool) = context.pools.pools.get_mut(&pool)
     {

@@ -145,6 +145,8 @@ pub enum Action {
     Share { own: u64, region: u64, size: u64 },
     /// Give the program pages of its own again.
     Unshare { own: u64, region: u64, size: u64 },
+    /// Write so many bytes, which follow, to standard error.
+    Complain { bytes: u64 },
     /// Call a function of the program; a callback is also told the stream and an error.
     Call { function: u64, data: u64, callback: Option<(u64, i32)> },
 }
@@ -173,11 +175,12 @@ impl Rows {
 }
 
 /// The kinds of actions, with their names in the stub.
-const ACTIONS: [(u64, &str); 5] = [(1, "COPY"), (2, "PROTECT"), (3, "SHARE"), (4, "UNSHARE"), (5, "CALL")];
+const ACTIONS: [(u64, &str); 6] =
+    [(1, "COPY"), (2, "PROTECT"), (3, "SHARE"), (4, "UNSHARE"), (5, "CALL"), (6, "COMPLAIN")];
 
 impl Action {
     #[allow(clippy::cast_sign_loss)]
-    fn words(&self) -> [u64; 10] {
+    pub(super) fn words(&self) -> [u64; 10] {
         match *self {
             Self::Copy(rows) => [
                 1,
@@ -194,6 +197,7 @@ impl Action {
             Self::Protect { start, size, open } => [2, start, u64::from(open), size, 0, 0, 0, 0, 0, 0],
             Self::Share { own, region, size } => [3, region, own, size, 0, 0, 0, 0, 0, 0],
             Self::Unshare { own, region, size } => [4, region, own, size, 0, 0, 0, 0, 0, 0],
+            Self::Complain { bytes } => [6, 0, 0, bytes, 0, 0, 0, 0, 0, 0],
             Self::Call { function, data, callback } => {
                 let (stream, error) = callback.unwrap_or((0, 0));
                 [
@@ -222,7 +226,8 @@ pub struct Answer {
     pub actions: Vec<Action>,
     /// Bytes.
     pub blob: Vec<u8>,
-    /// Not 0: the stub comes back with this number after the actions.
+    /// Not 0: the stub comes back with this number; after the actions, or, where there are none, after the bell in the region has
+    /// rung since it stood at the first result.
     pub more: u64,
 }
 
@@ -246,24 +251,17 @@ impl Answer {
         self
     }
 
-    /// Writes it, with the error of the call (0 for none), what kernels printed, and what goes to standard
-    /// error.
+    /// Writes it, with the error of the call (0 for none) and what kernels printed.
     ///
     /// # Errors
     /// Where the connection is broken.
     #[allow(clippy::cast_possible_truncation)]
-    pub fn write(
-        &self,
-        error: i32,
-        printed: &[u8],
-        complaints: &[u8],
-        to: &mut impl Write,
-    ) -> io::Result<()> {
+    pub fn write(&self, error: i32, printed: &[u8], to: &mut impl Write) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(64 + self.blob.len());
         bytes.extend(error.to_le_bytes());
         bytes.extend((self.results.len() as u32).to_le_bytes());
         bytes.extend((self.actions.len() as u32).to_le_bytes());
-        bytes.extend((complaints.len() as u32).to_le_bytes());
+        bytes.extend(0_u32.to_le_bytes());
         bytes.extend((self.blob.len() as u64).to_le_bytes());
         bytes.extend(self.more.to_le_bytes());
         bytes.extend((printed.len() as u64).to_le_bytes());
@@ -271,7 +269,6 @@ impl Answer {
         bytes.extend(self.results.iter().copied().chain(words).flat_map(u64::to_le_bytes));
         bytes.extend(&self.blob);
         bytes.extend(printed);
-        bytes.extend(complaints);
         to.write_all(&bytes)
     }
 }
@@ -292,7 +289,7 @@ pub fn header() -> String {
     }
     text.push_str(
         "struct call_head { uint32_t operation, arguments; uint64_t blob, thread; };\n\
-         struct reply_head { int32_t error; uint32_t results, actions, complaints; uint64_t blob, more, printed; };\n\
+         struct reply_head { int32_t error; uint32_t results, actions, unused; uint64_t blob, more, printed; };\n\
          struct action { uint64_t kind, to, from, width, height, depth, to_pitch, from_pitch, to_slice, from_slice; };\n",
     );
     text

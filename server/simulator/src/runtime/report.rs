@@ -40,6 +40,8 @@ pub struct KernelReport {
     pub dynamic_shared: u32,
     /// How often it was launched so.
     pub launches: u64,
+    /// How many of these launches did not come to their end; what they counted until then is among the counters.
+    pub stopped: u64,
     /// Estimated time of all launches in nanoseconds: a roofline, no measurement.
     pub estimated_ns: u64,
     /// Counters of all launches together.
@@ -192,6 +194,13 @@ impl Report {
         }
     }
 
+    /// The program ended, and what it had issued had not.
+    pub(super) fn abandoned(&mut self, pieces: usize) {
+        self.note(format!(
+            "the program ended without waiting for its device: {pieces} pieces of work were abandoned"
+        ));
+    }
+
     pub(super) fn refused(&mut self, error: &OutOfMemory) {
         self.note(format!("an allocation failed: {error} on the simulated device"));
     }
@@ -207,7 +216,7 @@ impl Report {
         copies.bytes += bytes;
     }
 
-    pub(super) fn launched(&mut self, launch: &Launch<'_>, time: u64, counted: LaunchCounters) {
+    pub(super) fn launched(&mut self, launch: &Launch<'_>, time: u64, counted: LaunchCounters, ended: bool) {
         let shape = (launch.grid, launch.block, launch.dynamic_shared);
         let same = |one: &KernelReport| {
             one.name == launch.kernel && (one.grid, one.block, one.dynamic_shared) == shape
@@ -219,6 +228,7 @@ impl Report {
                 block: launch.block,
                 dynamic_shared: launch.dynamic_shared,
                 launches: 0,
+                stopped: 0,
                 estimated_ns: 0,
                 counters: LaunchCounters::default(),
             });
@@ -226,6 +236,13 @@ impl Report {
         });
         let kernel = &mut self.kernels[at];
         kernel.launches += 1;
+        if !ended {
+            kernel.stopped += 1;
+            self.notes.push(format!(
+                "{} stopped after {} of {} blocks: its counters are those of what it did until then",
+                launch.kernel, counted.blocks, counted.grid_blocks
+            ));
+        }
         kernel.estimated_ns += time;
         add(&mut kernel.counters, counted);
     }

@@ -115,7 +115,7 @@ pub fn serve(config: Config, cancel: &AtomicBool) -> Result<Report, ServeError> 
     let deadline = config.time_limit.map(|limit| Instant::now() + limit);
     let mut run = Run { child, listener, shared, connection: None, processes: 0 };
     let ending = run.wait(deadline, cancel);
-    run.finish();
+    run.finish(matches!(ending, Ending::Exited(_)));
     let mut report = run.shared.report().clone();
     report.ending = ending;
     let (perturbed, trouble) = run.shared.watch.finish();
@@ -254,7 +254,8 @@ impl Run {
         // SAFETY: two entries, both valid; a negative descriptor is passed over.
         unsafe { libc::poll(waiting.as_mut_ptr(), 2, timeout) };
         if waiting[1].revents != 0 {
-            self.hang_up();
+            let goes_on = !self.was_killed();
+            self.hang_up(goes_on);
         }
         if waiting[0].revents != 0 {
             self.accept();
@@ -268,7 +269,7 @@ impl Run {
             return;
         }
         if self.connection.as_ref().is_some_and(|connection| connection.thread.is_finished()) {
-            self.hang_up();
+            self.hang_up(true);
         }
         if self.connection.is_some() {
             self.shared.report().note(
@@ -286,10 +287,17 @@ impl Run {
         self.connection = Some(Connection { stream: own, thread });
     }
 
-    /// The process has gone: what its kernel was doing is of no use to anyone.
-    fn hang_up(&mut self) {
+    /// Whether the program was ended by a signal.
+    fn was_killed(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(status)) if status.signal().is_some())
+    }
+
+    /// The process has gone: what its kernels were doing goes on for a little, or is of no use to anyone.
+    fn hang_up(&mut self, goes_on: bool) {
         let Some(connection) = self.connection.take() else { return };
-        self.shared.cancel.store(true, Ordering::Relaxed);
+        if !goes_on {
+            self.shared.cancel.store(true, Ordering::Relaxed);
+        }
         let _ = connection.stream.shutdown(std::net::Shutdown::Both);
         if connection.thread.join().is_err() {
             self.shared
@@ -303,7 +311,7 @@ impl Run {
     }
 
     /// Ends whatever is still there.
-    fn finish(&mut self) {
+    fn finish(&mut self, goes_on: bool) {
         if let Ok(group) = i32::try_from(self.child.id()) {
             // SAFETY: the group is that of our child, which has not been reaped by anyone else.
             unsafe { libc::kill(-group, libc::SIGKILL) };
@@ -311,7 +319,7 @@ impl Run {
         let _ = self.child.wait();
         // A program may come and go between two glances.
         self.accept();
-        self.hang_up();
+        self.hang_up(goes_on);
     }
 }
 

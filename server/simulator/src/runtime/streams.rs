@@ -1,11 +1,12 @@
-//! Streams. All work is done when its call returns, in the order of the calls: that is one of the orders that streams
-//! allow. What is left to keep is which streams there are, and which are being captured.
+//! Streams: what the next work of each comes after, and which are being captured.
 
 use std::collections::{HashMap, HashSet};
 
 use super::context::Context;
 use super::errors::Code;
-use super::protocol::{Answer, Call};
+use super::processor::Task;
+use super::protocol::{Answer, Call, Operation};
+use super::queue::Wait;
 use super::work::Work;
 
 /// The legacy default stream, also written as 1, and the per-thread default stream.
@@ -24,6 +25,8 @@ const GREATEST_PRIORITY: i32 = -5;
 pub(super) struct Stream {
     pub flags: u32,
     pub priority: i32,
+    /// What its next work comes after: its last work, and events that it waits for.
+    pub tail: Vec<u64>,
     /// The capture that it takes part in, and the nodes that its next node depends on.
     pub capture: Option<(u64, Vec<u64>)>,
 }
@@ -50,6 +53,8 @@ pub(super) const RELAXED: u32 = 2;
 #[derive(Debug)]
 pub(super) struct Streams {
     pub streams: HashMap<u64, Stream>,
+    /// Work of blocking streams that were destroyed.
+    pub orphans: Vec<u64>,
     pub captures: HashMap<u64, Capture>,
     /// What `cudaThreadExchangeStreamCaptureMode` set, by thread; global where it was not called.
     pub modes: HashMap<u64, u32>,
@@ -58,7 +63,7 @@ pub(super) struct Streams {
 impl Default for Streams {
     fn default() -> Self {
         let streams = HashMap::from([(LEGACY, Stream::default()), (PER_THREAD, Stream::default())]);
-        Self { streams, captures: HashMap::new(), modes: HashMap::new() }
+        Self { streams, orphans: Vec::new(), captures: HashMap::new(), modes: HashMap::new() }
     }
 }
 
@@ -90,6 +95,75 @@ impl Context {
         }
     }
 
+    /// What work of a stream comes after: what is before it in the stream; work of the legacy stream comes after that of all
+    /// blocking streams too, and they come after it.
+    fn after(&mut self, stream: u64) -> Vec<u64> {
+        let stream = self.resolve(stream);
+        let Streams { streams, orphans, .. } = &mut self.streams;
+        let queue = &self.processor.queue;
+        let mut after = Vec::new();
+        let blocks = |one: &Stream| one.flags & NON_BLOCKING == 0;
+        let blocking = streams.get(&stream).is_some_and(blocks);
+        for (&handle, other) in streams.iter_mut() {
+            let related =
+                handle == stream || stream == LEGACY && blocks(other) || blocking && handle == LEGACY;
+            if related {
+                queue.keep_outstanding(&mut other.tail);
+                after.extend(&other.tail);
+            }
+        }
+        if stream == LEGACY {
+            queue.keep_outstanding(orphans);
+            after.extend(orphans.iter());
+        }
+        after.sort_unstable();
+        after.dedup();
+        after
+    }
+
+    /// What must have ended before work of a stream is done.
+    pub(super) fn before(&mut self, stream: u64) -> Wait {
+        Wait::Each(self.after(stream))
+    }
+
+    /// Whether work of a stream would have to wait.
+    pub(super) fn is_busy(&mut self, stream: u64) -> bool {
+        !self.after(stream).is_empty()
+    }
+
+    /// Adds work to a stream, and returns its number.
+    pub(super) fn issue(&mut self, stream: u64, may_wait: bool, task: Task) -> u64 {
+        let after = self.after(stream);
+        let number = self.processor.queue.add(after, may_wait, task);
+        if let Ok(stream) = self.stream(stream) {
+            stream.tail = vec![number];
+        }
+        number
+    }
+
+    /// Waits until all that was issued before, and may be done before, is done: for work that the call does itself. So it is done in
+    /// the order of the calls too, in each run.
+    pub(super) fn take_turn(&mut self, stream: u64) -> Result<(), Code> {
+        if self.has_waited() || self.processor.queue.outstanding() == 0 {
+            return self.check_lost();
+        }
+        let turn = self.issue(stream, false, Task::Turn);
+        self.settle(&Wait::Each(vec![turn]))
+    }
+
+    /// Waits, where the call does; else says whether it is over.
+    pub(super) fn await_or_ask(&mut self, call: &Call, before: &Wait) -> Result<Answer, Code> {
+        if matches!(call.operation, Operation::StreamQuery | Operation::EventQuery) {
+            if !self.processor.queue.wait(before, std::time::Duration::ZERO) {
+                return Err(Code::NOT_READY);
+            }
+            self.check_lost()?;
+        } else {
+            self.settle(before)?;
+        }
+        Ok(Answer::done())
+    }
+
     /// The stream of a handle.
     pub(super) fn stream(&mut self, handle: u64) -> Result<&mut Stream, Code> {
         let stream = self.resolve(handle);
@@ -104,7 +178,7 @@ pub(super) fn create(context: &mut Context, call: &Call) -> Result<Answer, Code>
     }
     let priority = call.small(1).cast_signed().clamp(GREATEST_PRIORITY, 0);
     let handle = context.handle();
-    context.streams.streams.insert(handle, Stream { flags, priority, capture: None });
+    context.streams.streams.insert(handle, Stream { flags, priority, ..Stream::default() });
     Ok(Answer::results([handle]))
 }
 
@@ -114,6 +188,10 @@ pub(super) fn destroy(context: &mut Context, call: &Call) -> Result<Answer, Code
         return Err(Code::INVALID_HANDLE);
     }
     let stream = context.streams.streams.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
+    if stream.flags & NON_BLOCKING == 0 {
+        context.processor.queue.keep_outstanding(&mut context.streams.orphans);
+        context.streams.orphans.extend(stream.tail);
+    }
     if let Some((capture, tips)) = stream.capture {
         // A capture ends with the stream that it began in.
         match context.streams.captures.get(&capture).map(|one| (one.origin, one.graph)) {
@@ -129,18 +207,24 @@ pub(super) fn destroy(context: &mut Context, call: &Call) -> Result<Answer, Code
     Ok(Answer::done())
 }
 
-/// Waits for a stream, or asks whether it is done: it is.
+/// Waits for a stream, or asks whether it is done.
 pub(super) fn synchronize(context: &mut Context, call: &Call) -> Result<Answer, Code> {
     let capture = context.stream(call.argument(0))?.capture.as_ref().map(|(capture, _)| *capture);
     if let Some(capture) = capture {
         context.streams.invalidate(&HashSet::from([capture]));
         return Err(Code::CAPTURE_UNSUPPORTED);
     }
-    if context.resolve(call.argument(0)) == LEGACY {
+    let legacy = context.resolve(call.argument(0)) == LEGACY;
+    if legacy {
         context.check_legacy()?;
     }
     context.check_unsafe(call)?;
-    Ok(Answer::done())
+    let before = if legacy {
+        context.before(LEGACY_HANDLE)
+    } else {
+        Wait::Each(context.stream(call.argument(0))?.tail.clone())
+    };
+    context.await_or_ask(call, &before)
 }
 
 pub(super) fn get(context: &mut Context, call: &Call) -> Result<Answer, Code> {
@@ -168,7 +252,7 @@ pub(super) fn wait(context: &mut Context, call: &Call) -> Result<Answer, Code> {
         Some((capture, nodes)) => context.join_capture(stream, capture, &nodes)?,
         None if capturing && call.small(2) == 0 => return Err(context.isolation(stream)),
         None => {
-            context.capture_work(stream, &Work::Wait(event))?;
+            context.submit(stream, Work::Wait(event))?;
         }
     }
     Ok(Answer::done())
@@ -197,10 +281,4 @@ pub(super) fn host_function(context: &mut Context, call: &Call) -> Result<Answer
         return Err(Code::CAPTURE_UNSUPPORTED);
     }
     context.submit(stream, Work::Host { function, data, callback })
-}
-
-/// The stub did its part of a graph.
-pub(super) fn go_on(context: &mut Context, call: &Call) -> Result<Answer, Code> {
-    let queue = context.unfinished.remove(&call.argument(0)).ok_or(Code::INVALID_VALUE)?;
-    context.perform_all(queue)
 }

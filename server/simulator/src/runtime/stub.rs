@@ -21,10 +21,11 @@ const VERSIONS: [(u32, u32); 2] = [(12, 12090), (13, 13000)];
 /// libcudart 12.9 and 13.5.
 const NAMES: &str = include_str!("../stub/names.txt");
 
-const SOURCES: [(&str, &str); 12] = [
+const SOURCES: [(&str, &str); 13] = [
     ("stub.c", include_str!("../stub/stub.c")),
     ("stub.h", include_str!("../stub/stub.h")),
     ("connect.c", include_str!("../stub/connect.c")),
+    ("helper.c", include_str!("../stub/helper.c")),
     ("register.c", include_str!("../stub/register.c")),
     ("launch.c", include_str!("../stub/launch.c")),
     ("memory.c", include_str!("../stub/memory.c")),

@@ -1,15 +1,17 @@
-//! Work of a stream: what is done at once, or becomes a node of a graph while the stream is captured.
+//! Work of a stream: what is issued, or becomes a node of a graph while the stream is captured.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::context::Context;
 use super::copies::{self, CopyWork, FillWork};
-use super::engine::{Launch, Stopped};
+use super::engine::Stopped;
 use super::errors::Code;
-use super::estimate;
-use super::protocol::{Action, Answer};
-use crate::machine::FaultKind;
+use super::events::Event;
+use super::modules::Function;
+use super::processor::Task;
+use super::protocol::Answer;
+use crate::machine::{Failed, FaultKind};
 
 /// One piece of work.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,101 +59,59 @@ impl Work {
 }
 
 impl Context {
-    /// Does a stream's work, or adds it to the graph that the stream is captured into.
+    /// Issues a stream's work, or adds it to the graph that the stream is captured into.
     pub(super) fn submit(&mut self, stream: u64, work: Work) -> Result<Answer, Code> {
-        if self.capture_work(stream, &work)?.is_some() {
-            return Ok(Answer::done());
-        }
-        let actions = self.perform(&work)?;
-        Ok(Answer::done().with(actions))
-    }
-
-    /// Does one piece of work; what the stub has to do for it is returned.
-    pub(super) fn perform(&mut self, work: &Work) -> Result<Vec<Action>, Code> {
-        match work {
-            Work::Kernel(kernel) => {
-                self.run_kernel(kernel);
-                Ok(Vec::new())
-            }
-            Work::Copy(copy) => copies::perform_copy(self, copy),
-            Work::Fill(fill) => copies::perform_fill(self, fill).map(|()| Vec::new()),
-            Work::Host { function, data, callback } => {
-                // After a fault, callbacks are told of it, and other functions are not called.
-                let error = self.sticky.or(self.pending);
-                if error.is_some() && callback.is_none() {
-                    return Ok(Vec::new());
-                }
-                let callback = callback.map(|stream| (stream, error.map_or(0, |Code(code)| code)));
-                Ok(vec![Action::Call { function: *function, data: *data, callback }])
-            }
-            Work::Record(event) => {
-                let clock = self.clock;
-                if let Some(event) = self.events.get_mut(event) {
-                    event.record(clock);
-                }
-                Ok(Vec::new())
-            }
-            Work::Child(_) | Work::Empty | Work::Wait(_) | Work::Allocate(_) | Work::Free(_) => {
-                Ok(Vec::new())
-            }
-        }
-    }
-
-    /// Does work in order. Where the stub has a part in it that later work may depend on, it is sent off to do that first.
-    pub(super) fn perform_all(&mut self, mut queue: VecDeque<Work>) -> Result<Answer, Code> {
-        while let Some(work) = queue.pop_front() {
-            let actions = self.perform(&work)?;
-            if !actions.is_empty() {
-                let mut answer = Answer::done().with(actions);
-                if !queue.is_empty() {
-                    answer.more = self.handle();
-                    self.unfinished.insert(answer.more, queue);
-                }
-                return Ok(answer);
-            }
+        if self.capture_work(stream, &work)?.is_none() {
+            self.issue_work(stream, work)?;
         }
         Ok(Answer::done())
     }
 
-    fn run_kernel(&mut self, work: &KernelWork) {
-        if self.pending.is_some() {
-            return; // The device is lost; the program has not asked yet.
-        }
-        let shared = Arc::clone(&self.shared);
-        let Ok(function) = self.modules.function(work.function).cloned() else { return };
-        let Ok(linked) = self.modules.linked(function.image, &shared) else { return };
-        shared.watch.before_use(&shared.memory);
-        let launch = Launch {
-            kernel: &function.name,
-            grid: work.grid,
-            block: work.block,
-            dynamic_shared: u32::try_from(work.dynamic_shared).unwrap_or(u32::MAX),
-            parameters: &work.parameters,
-            cooperative: work.cooperative,
-            cluster: work.cluster.map(|size| size.max(1)),
-        };
-        let printed = &self.printed;
-        let print =
-            |bytes: &[u8]| printed.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        match linked.run(&launch, &shared.memory, &print, &shared.cancel) {
-            Ok(counted) => {
-                let time = estimate::kernel(shared.device, &counted);
-                self.clock += time;
-                shared.report().launched(&launch, time, counted);
+    /// Issues work, whose stream exists.
+    pub(super) fn issue_work(&mut self, stream: u64, work: Work) -> Result<(), Code> {
+        let (may_wait, task) = match work {
+            Work::Kernel(work) => {
+                let shared = Arc::clone(&self.shared);
+                let Function { image, name, .. } = self.modules.function(work.function)?.clone();
+                let linked = self.modules.linked(image, &shared)?;
+                (linked.may_wait(&name), Task::Kernel { linked, name, work })
             }
-            Err(stopped) => {
-                self.pending = Some(code_of(stopped.kind));
-                if let Some(text) = stopped.complaint() {
-                    self.complaints.push_str(&text);
+            Work::Copy(copy) => (false, Task::Copy(copy)),
+            Work::Fill(fill) => (false, Task::Fill(fill)),
+            Work::Host { function, data, callback } => (true, Task::Host { function, data, callback }),
+            Work::Record(event) => {
+                let time = Arc::new(AtomicU64::new(0));
+                let number = self.issue(stream, false, Task::Record(Arc::clone(&time)));
+                if let Some(event) = self.events.get_mut(&event) {
+                    event.record(number, time);
                 }
-                shared.report().stopped(&launch, *stopped);
+                return Ok(());
             }
+            Work::Wait(event) => {
+                let recorded = self.events.get(&event).and_then(Event::recorded);
+                self.stream(stream)?.tail.extend(recorded);
+                return Ok(());
+            }
+            Work::Child(_) | Work::Empty | Work::Allocate(_) | Work::Free(_) => return Ok(()),
+        };
+        self.issue(stream, may_wait, task);
+        Ok(())
+    }
+
+    /// Issues work in order.
+    pub(super) fn issue_all(&mut self, stream: u64, list: Vec<Work>) -> Result<Answer, Code> {
+        for work in &list {
+            copies::check(self.memory(), work)?;
         }
+        for work in list {
+            self.issue_work(stream, work)?;
+        }
+        Ok(Answer::done())
     }
 }
 
 /// The error that a device gives for it.
-fn code_of(kind: FaultKind) -> Code {
+pub(super) fn code_of(kind: FaultKind) -> Code {
     match kind {
         // A deep recursion runs out of its stack; nonsense that is called is no address of code.
         FaultKind::IllegalAddress | FaultKind::StackOverflow | FaultKind::InvalidPc => Code::ILLEGAL_ADDRESS,
@@ -166,15 +126,18 @@ fn code_of(kind: FaultKind) -> Code {
 }
 
 impl Stopped {
-    /// What the runtime writes to standard error: of failed assertions.
+    /// What the runtime writes to standard error: a line for each assertion that failed.
     #[must_use]
-    pub fn complaint(&self) -> Option<String> {
-        let (place, rest) = self.message.split_once(": assertion `")?;
-        let condition = rest.strip_suffix("` failed").filter(|_| self.kind == FaultKind::Assert)?;
-        let ([a, b, c], [x, y, z]) = (self.block, self.thread);
-        Some(format!(
-            "{place}: block: [{a},{b},{c}], thread: [{x},{y},{z}] Assertion `{condition}` failed.\n"
-        ))
+    pub fn complaint(&self) -> String {
+        let line = |one: &Failed| {
+            let (place, rest) = one.message.split_once(": assertion `")?;
+            let ([a, b, c], [x, y, z]) = (one.block, one.thread);
+            let condition = rest.strip_suffix("` failed")?;
+            Some(format!(
+                "{place}: block: [{a},{b},{c}], thread: [{x},{y},{z}] Assertion `{condition}` failed.\n"
+            ))
+        };
+        self.failed.iter().filter_map(line).collect()
     }
 
     /// The name of the error that the program sees.

@@ -1,5 +1,6 @@
 /* The connection: one socket for the process, made by the first call, used by one call at a time. */
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -17,6 +19,7 @@ static status refusal; /* why there is no connection */
 static int forked;     /* this is a child of a process that used the runtime */
 static int region_file = -1;
 static char *window; /* all of the region, writable: where this library copies */
+static uint32_t *bell; /* rises when something ends that a thread sleeps for */
 uint64_t region_base, region_length;
 
 static _Thread_local status last_error;
@@ -25,7 +28,8 @@ static _Thread_local int per_thread; /* this call means the thread's own stream 
 
 status failed(status error)
 {
-    if (error)
+    /* That work goes on is an answer, not a failure. */
+    if (error && error != cudaErrorNotReady)
         last_error = error;
     return error;
 }
@@ -51,11 +55,11 @@ static uint64_t caller(void)
     return number;
 }
 
-static int send_all(const void *bytes, size_t size)
+static int send_to(int socket, const void *bytes, size_t size)
 {
     const char *next = bytes;
     while (size) {
-        ssize_t sent = send(connection, next, size, MSG_NOSIGNAL);
+        ssize_t sent = send(socket, next, size, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent <= 0)
@@ -66,11 +70,11 @@ static int send_all(const void *bytes, size_t size)
     return 0;
 }
 
-static int receive_all(void *bytes, size_t size)
+static int receive_from(int socket, void *bytes, size_t size)
 {
     char *next = bytes;
     while (size) {
-        ssize_t got = recv(connection, next, size, 0);
+        ssize_t got = recv(socket, next, size, 0);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -79,6 +83,16 @@ static int receive_all(void *bytes, size_t size)
         size -= (size_t)got;
     }
     return 0;
+}
+
+static int send_all(const void *bytes, size_t size)
+{
+    return send_to(connection, bytes, size);
+}
+
+static int receive_all(void *bytes, size_t size)
+{
+    return receive_from(connection, bytes, size);
 }
 
 /* Ends the connection for good. */
@@ -91,6 +105,9 @@ static status lost(const char *what)
     return refusal = cudaErrorUnknown;
 }
 
+static int start_helper(int socket); /* helper.c */
+static void forget_helper(void);
+
 static void in_child(void)
 {
     if (connection >= 0)
@@ -98,6 +115,7 @@ static void in_child(void)
     if (connection >= 0 || refusal)
         forked = 1;
     connection = -1;
+    forget_helper();
     pthread_mutex_init(&lock, 0);
 }
 
@@ -111,13 +129,12 @@ static void in_parent(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The file of the region comes with one byte. */
-static int receive_file(void)
+/* The file of the region, and the helper's socket, come with one byte. */
+static int receive_files(int files[2])
 {
-    char byte, control[CMSG_SPACE(sizeof(int))];
+    char byte, control[CMSG_SPACE(2 * sizeof(int))];
     struct iovec part = {&byte, 1};
     struct msghdr message = {0};
-    int file = -1;
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     message.msg_control = control;
@@ -125,9 +142,11 @@ static int receive_file(void)
     if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) != 1)
         return -1;
     struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
-        memcpy(&file, CMSG_DATA(head), sizeof file);
-    return file;
+    if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+        head->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+        return -1;
+    memcpy(files, CMSG_DATA(head), 2 * sizeof(int));
+    return 0;
 }
 
 /* Maps the region twice: at its own addresses, closed until something there is the program's to touch; and as a window. */
@@ -136,7 +155,8 @@ static int map_region(void)
     const int flags = MAP_SHARED | MAP_NORESERVE;
     void *place = (void *)(uintptr_t)region_base;
     window = mmap(0, region_length, PROT_READ | PROT_WRITE, flags, region_file, 0);
-    if (window == MAP_FAILED)
+    bell = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, region_file, (off_t)region_length);
+    if (window == MAP_FAILED || bell == MAP_FAILED)
         return -1;
     madvise(window, region_length, MADV_DONTDUMP);
     return mmap(place, region_length, PROT_NONE, flags | MAP_FIXED_NOREPLACE, region_file, 0) == place ? 0 : -1;
@@ -144,17 +164,21 @@ static int map_region(void)
 
 static status greet(void)
 {
-    struct call_head call = {.operation = OP_HELLO, .arguments = 2, .thread = caller()};
+    struct call_head call = {.operation = OP_HELLO, .arguments = 3, .thread = caller()};
     struct reply_head reply;
-    uint64_t arguments[2] = {CUDART, (uint64_t)getpid()}, values[2];
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    uint64_t arguments[3] = {CUDART, (uint64_t)getpid(), blocking && *blocking == '1'}, values[2];
+    int files[2];
     if (send_all(&call, sizeof call) || send_all(arguments, sizeof arguments) || receive_all(&reply, sizeof reply))
         return lost("the simulator closed the connection at once: it serves one process at a time");
     if (reply.error || reply.results != 2 || receive_all(values, sizeof values))
         return lost("the simulator refused this process: another one of the run is using it");
     region_base = values[0];
     region_length = values[1];
-    region_file = receive_file();
-    if (region_file < 0 || map_region())
+    if (receive_files(files))
+        return lost("the simulator refused this process: another one of the run is using it");
+    region_file = files[0];
+    if (map_region() || start_helper(files[1]))
         return lost("the memory of the simulated device can't be mapped in this process (see `ulimit -v`)");
     return cudaSuccess;
 }
@@ -259,18 +283,16 @@ static void do_unshare(const struct action *action)
         munmap(fresh, size);
 }
 
-/* Calls of the program's functions happen without the lock: they may take long, and other threads go on. */
+/* Calls of the program's functions, by the helper. They may not use the runtime. */
 static void do_call(const struct action *action)
 {
     void *data = (void *)(uintptr_t)action->from;
-    pthread_mutex_unlock(&lock);
     inside_callback++;
     if (action->height)
         ((stream_callback)(uintptr_t)action->to)((handle)(uintptr_t)action->width, (status)action->depth, data);
     else
         ((host_function)(uintptr_t)action->to)(data);
     inside_callback--;
-    pthread_mutex_lock(&lock);
 }
 
 static void act(const struct action *action)
@@ -286,12 +308,12 @@ static void act(const struct action *action)
 }
 
 /* What kernels printed goes through the program's own stdout, so that it stays in order with what the host prints. */
-static int print(uint64_t size, FILE *file)
+static int print(int socket, uint64_t size, FILE *file)
 {
     char part[4096];
     while (size) {
         size_t now = size < sizeof part ? size : sizeof part;
-        if (receive_all(part, now))
+        if (receive_from(socket, part, now))
             return -1;
         fwrite(part, 1, now, file);
         size -= now;
@@ -299,7 +321,15 @@ static int print(uint64_t size, FILE *file)
     return 0;
 }
 
-/* Receives an answer. Returns its error; *more says that the simulator wants to go on after the actions. */
+/* Sleeps until the bell has rung, or for a moment: the simulator may have gone. */
+static void wait_for_bell(uint64_t count)
+{
+    const struct timespec moment = {.tv_nsec = 200000000};
+    syscall(SYS_futex, bell, FUTEX_WAIT, (uint32_t)count, &moment, 0, 0);
+}
+
+/* Receives an answer. Returns its error. *more says that the simulator wants to go on: after the actions, or after the bell,
+ * for which other threads may use the connection. */
 static status receive(struct reply *reply, int keep, uint64_t *more)
 {
     struct reply_head head;
@@ -317,13 +347,18 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
         free(bytes);
         return lost("the simulator ended while the program was running");
     }
-    if (print(head.printed, stdout) || print(head.complaints, stderr)) {
+    if (print(connection, head.printed, stdout)) {
         free(actions);
         free(bytes);
         return lost("the simulator ended while the program was running");
     }
     for (unsigned index = 0; index < head.actions; index++)
         act(&actions[index]);
+    if (head.more && !head.actions) {
+        pthread_mutex_unlock(&lock);
+        wait_for_bell(reply->value[0]);
+        pthread_mutex_lock(&lock);
+    }
     free(actions);
     if (keep) {
         reply->bytes = bytes;
@@ -348,7 +383,9 @@ status exchange(struct reply *reply, unsigned operation, const uint64_t *argumen
     if (send_all(&call, sizeof call) || send_all(arguments, count * sizeof *arguments) || send_all(blob, size))
         return lost("the simulator ended while the program was running");
     status error = receive(reply, keep, &more);
-    while (more && connection >= 0) {
+    while (more) {
+        if (connection < 0)
+            return refusal ? refusal : cudaErrorInitializationError;
         struct call_head next = {.operation = OP_CONTINUE, .arguments = 1, .thread = thread};
         if (send_all(&next, sizeof next) || send_all(&more, sizeof more))
             return lost("the simulator ended while the program was running");

@@ -351,46 +351,41 @@ API status cudaGraphAddNode_v2(handle *added, handle graph, const handle *depend
 }
 #endif
 
+#define SET(executable, node, read, given) \
+    do { \
+        struct node parameters_; \
+        status error_ = read(&parameters_, given); \
+        return error_ ? error_ : set(executable, node, &parameters_); \
+    } while (0)
+
 API status cudaGraphNodeSetParams(handle node, const struct any_node *any)
 {
-    struct node parameters;
-    status error = any_node(&parameters, any);
-    return error ? error : set(0, node, &parameters);
+    SET(0, node, any_node, any);
 }
 
 API status cudaGraphExecNodeSetParams(handle executable, handle node, const struct any_node *any)
 {
-    struct node parameters;
-    status error = any_node(&parameters, any);
-    return error ? error : set(executable, node, &parameters);
+    SET(executable, node, any_node, any);
 }
 
 API status cudaGraphKernelNodeSetParams(handle node, const struct kernel_node *kernel)
 {
-    struct node parameters;
-    status error = kernel_node(&parameters, kernel);
-    return error ? error : set(0, node, &parameters);
+    SET(0, node, kernel_node, kernel);
 }
 
 API status cudaGraphExecKernelNodeSetParams(handle executable, handle node, const struct kernel_node *kernel)
 {
-    struct node parameters;
-    status error = kernel_node(&parameters, kernel);
-    return error ? error : set(executable, node, &parameters);
+    SET(executable, node, kernel_node, kernel);
 }
 
 API status cudaGraphMemcpyNodeSetParams(handle node, const struct copy3d *copy)
 {
-    struct node parameters;
-    status error = copy3d_node(&parameters, copy);
-    return error ? error : set(0, node, &parameters);
+    SET(0, node, copy3d_node, copy);
 }
 
 API status cudaGraphExecMemcpyNodeSetParams(handle executable, handle node, const struct copy3d *copy)
 {
-    struct node parameters;
-    status error = copy3d_node(&parameters, copy);
-    return error ? error : set(executable, node, &parameters);
+    SET(executable, node, copy3d_node, copy);
 }
 
 API status cudaGraphMemcpyNodeSetParams1D(handle node, void *to, const void *from, size_t count, int kind)
@@ -410,30 +405,22 @@ API status cudaGraphExecMemcpyNodeSetParams1D(handle executable, handle node, vo
 
 API status cudaGraphMemsetNodeSetParams(handle node, const struct fill_node *fill)
 {
-    struct node parameters;
-    status error = fill_node(&parameters, fill);
-    return error ? error : set(0, node, &parameters);
+    SET(0, node, fill_node, fill);
 }
 
 API status cudaGraphExecMemsetNodeSetParams(handle executable, handle node, const struct fill_node *fill)
 {
-    struct node parameters;
-    status error = fill_node(&parameters, fill);
-    return error ? error : set(executable, node, &parameters);
+    SET(executable, node, fill_node, fill);
 }
 
 API status cudaGraphHostNodeSetParams(handle node, const struct host_node *host)
 {
-    struct node parameters;
-    status error = host_node(&parameters, host);
-    return error ? error : set(0, node, &parameters);
+    SET(0, node, host_node, host);
 }
 
 API status cudaGraphExecHostNodeSetParams(handle executable, handle node, const struct host_node *host)
 {
-    struct node parameters;
-    status error = host_node(&parameters, host);
-    return error ? error : set(executable, node, &parameters);
+    SET(executable, node, host_node, host);
 }
 
 API status cudaGraphExecChildGraphNodeSetParams(handle executable, handle node, handle child)

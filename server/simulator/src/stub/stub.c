@@ -3,6 +3,7 @@
 #include "stub.h"
 
 #include "connect.c"
+#include "helper.c"
 #include "register.c"
 #include "launch.c"
 #include "memory.c"

@@ -1,17 +1,18 @@
 #include "cuda.h"
 
-static int calls;
+/* Written by the thread that calls host functions; read after a call that waits for them. */
+static int calls, inside, called;
 
 static void host_function(void *data)
 {
     void *pointer;
     calls += *(int *)data;
-    printf("in a host function: %d\n", cudaMalloc(&pointer, 4));
+    inside = cudaMalloc(&pointer, 4);
 }
 
 static void callback(cudaStream_t stream, cudaError_t error, void *data)
 {
-    printf("callback: %d %d %d\n", stream == *(cudaStream_t *)data, error, calls);
+    called = 100 * (stream == *(cudaStream_t *)data) + 10 * error + calls;
 }
 
 int main(void)
@@ -42,6 +43,8 @@ int main(void)
     SHOW(cudaStreamWaitEvent(two, end, 0));
     SHOW(cudaLaunchHostFunc(one, host_function, &add));
     SHOW(cudaStreamAddCallback(one, callback, &one, 0));
+    SHOW(cudaStreamSynchronize(one));
+    printf("in a host function: %d; callback: %d\n", inside, called);
 
     SHOW(cudaMallocAsync((void **)&device, 1000, one));
     SHOW(cudaDeviceGetDefaultMemPool(&pool, 0));
@@ -82,9 +85,11 @@ int main(void)
     printf("roots: %zu %d\n", count, nodes[4] == nodes[0]);
     SHOW(cudaGraphInstantiateWithFlags(&executable, graph, 0));
     SHOW(cudaGraphLaunch(executable, one));
+    SHOW(cudaStreamSynchronize(one));
     printf("replayed: '%s' %d\n", back, calls);
     SHOW(cudaGraphExecMemcpyNodeSetParams1D(executable, nodes[0], device, "other", 6, HostToDevice));
     SHOW(cudaGraphLaunch(executable, one));
+    SHOW(cudaStreamSynchronize(one));
     printf("replayed: '%s' %d\n", back, calls);
     SHOW(cudaGraphExecUpdate(executable, graph, 0));
     SHOW(cudaGraphExecDestroy(executable));

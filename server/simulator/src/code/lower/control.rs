@@ -62,8 +62,9 @@ pub(in crate::code) fn trap(body: &mut Body<'_, '_>, _: &mut Form<'_>, _: &Instr
 }
 
 /// `nanosleep`.
-pub(in crate::code) fn pause(body: &mut Body<'_, '_>, _: &mut Form<'_>, _: &Instruction) -> Lowered {
-    let draft = body.draft(run::pause(), [Slot::None; SLOTS]);
+pub(in crate::code) fn pause(body: &mut Body<'_, '_>, _: &mut Form<'_>, i: &Instruction) -> Lowered {
+    let time = i.operands.first().map_or(Ok(Slot::None), |time| body.read(time, Scalar::U32))?;
+    let draft = body.draft(run::pause(), slots([time]));
     body.push(draft);
     Ok(())
 }
