@@ -12,12 +12,11 @@ use crate::rules::types::{Maths, Type, maths};
 /// Whether evaluating an expression twice is the same as once: no call, no assignment, no step, no macro that may hide one.
 pub fn has_no_effect(context: &Context, expression: Node) -> bool {
     nodes(expression).all(|node| match Kind::of(node) {
-        Kind::Call
-        | Kind::Assignment
-        | Kind::Update
-        | Kind::Lambda
-        | Kind::KernelCall
-        | Kind::CompoundLiteral => false,
+        // `float(x)` is a cast.
+        Kind::Call => {
+            node.child_by_field_name("function").is_some_and(|callee| callee.kind() == "primitive_type")
+        }
+        Kind::Assignment | Kind::Update | Kind::Lambda | Kind::KernelCall | Kind::CompoundLiteral => false,
         Kind::Identifier => !hides_an_effect(context, context.text(node)),
         _ => !matches!(node.kind(), "new_expression" | "delete_expression" | "co_await_expression" | "ERROR"),
     })
@@ -207,8 +206,9 @@ pub fn hoist(context: &Context, expression: Node, ty: &str, name: &str) -> Optio
         Kind::Update | Kind::Lambda | Kind::Comma => false,
         Kind::Call => node.child_by_field_name("function").is_some_and(|callee| {
             let name = context.text(callee).rsplit("::").next().unwrap_or_default();
-            maths(name).is_some() && !context.defines(name)
+            callee.kind() == "primitive_type" || (maths(name).is_some() && !context.defines(name))
         }),
+        Kind::Identifier => !hides_an_effect(context, context.text(node)),
         _ => true,
     });
     // A statement behind another on one line would be torn from it.

@@ -83,9 +83,8 @@ fn rewrite(context: &Context, kernel: &Function) -> Result<Proposal, String> {
         words: "loads through the read-only path that need not wait for stores".to_owned(),
     };
     let mut rewrite = RULE.rewrite(kernel.outline.name_span, title, edits, gain);
-    rewrite
-        .proven
-        .push(format!("{} passes {allocations}", in_words(context, &launched).trim_end_matches(',')));
+    let pass = if launched.launches.len() == 1 { "passes" } else { "pass" };
+    rewrite.proven.push(format!("{} {pass} {allocations}", in_words(context, &launched)));
     let read: Vec<_> = pointers.iter().filter(|p| !p.is_written).map(|p| format!("`{}`", p.name)).collect();
     if !read.is_empty() {
         rewrite.proven.push(format!("nothing is written through {}", read.join(", ")));

@@ -64,8 +64,8 @@ pub fn read_step<'c>(context: &Context<'c>, around: Node<'c>) -> Result<Option<S
     if barriers != 1 {
         return Err(format!("the loop has {barriers} barriers a step, not one"));
     }
-    let first = statements.first().is_some_and(|node| is_barrier(node));
-    let last = statements.last().is_some_and(|node| is_barrier(node));
+    let first = statements.first().is_some_and(is_barrier);
+    let last = statements.last().is_some_and(is_barrier);
     if !first && !last {
         return Err(unknown());
     }
@@ -229,7 +229,7 @@ fn scaled_index<'c>(
         return None;
     }
     let value = declarator.child_by_field_name("value")?;
-    let thread = nodes(value).map(|node| context.text(node)).find(|text| {
+    nodes(value).map(|node| context.text(node)).find(|text| {
         let written = spaceless(context.text(value)).replace(['(', ')'], "");
         [
             ("2", stride, *text),
@@ -241,8 +241,7 @@ fn scaled_index<'c>(
         ]
         .iter()
         .any(|(a, b, c)| written == format!("{a}*{b}*{c}") && *text != stride && *text != "2")
-    });
-    thread
+    })
 }
 
 /// Whether a condition is `thread % (2 * stride) == 0` in one of its spellings, perhaps with `thread + stride < bound`.
@@ -259,9 +258,10 @@ fn is_multiple(context: &Context, test: Node, thread: &str, stride: &str, bound:
                 || text == format!("!{thread}&{twice}-1")
         });
         found |= is_multiple;
-        is_multiple || is_within_bound(&text, thread, stride, bound)
+        (is_multiple && has_brackets(context, part, thread, stride))
+            || is_within_bound(&text, thread, stride, bound)
     });
-    found && all && has_brackets(context, test, thread, stride)
+    found && all
 }
 
 /// Whether `%` divides by the whole of `2 * stride`: without parentheses it does not.
@@ -270,8 +270,10 @@ fn has_brackets(context: &Context, test: Node, thread: &str, stride: &str) -> bo
     let bare =
         [format!("{thread}%2*{stride}"), format!("{thread}%{stride}*2"), format!("{thread}%{stride}<<1")];
     // Nor is `tid & 2 * s - 1 == 0` what it looks like.
-    let masked = text.contains('&') && !text.contains("&&");
+    let masked = text.contains('&');
+    let negated = text.contains('!') && !text.contains("!=");
     !bare.iter().any(|bare| text.contains(bare.as_str()))
+        && (!negated || text.contains("!("))
         && (!masked || text.contains(")==0") || text.starts_with("!("))
 }
 
