@@ -8,15 +8,9 @@ use super::restrict::Pointer;
 use crate::cuda::{Token, TokenKind};
 use crate::outline::Launch;
 
-/// Functions that allocate, and set the pointer whose address is their first argument.
-const ALLOCATE: &[&[u8]] = &[
-    b"cudaMalloc",
-    b"cudaMallocManaged",
-    b"cudaMallocAsync",
-    b"cudaMallocPitch",
-    b"cudaMallocHost",
-    b"cudaHostAlloc",
-];
+/// Functions that allocate on the device, and set the pointer whose address is their first argument. Those that allocate on the
+/// host are none: what a kernel reads there the host may write meanwhile.
+const ALLOCATE: &[&[u8]] = &[b"cudaMalloc", b"cudaMallocManaged", b"cudaMallocAsync", b"cudaMallocPitch"];
 
 /// Whether each launch passes other allocations for every two pointers of which one is written. In words, what it passes.
 ///

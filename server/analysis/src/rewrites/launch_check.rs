@@ -122,6 +122,7 @@ fn wrapper<'c>(context: &Context<'c>, function: &Function, launch: Node) -> Opti
             && open.is(b'(')
             && second.is(b'(')
             && call.text(bytes).starts_with(b"cuda")
+            && !matches!(call.text(bytes), b"cudaGetErrorString" | b"cudaGetErrorName")
             && !matches!(name.text(bytes), b"if" | b"while" | b"return" | b"switch" | b"assert" | b"sizeof");
         if is_call && wraps_alone(tokens, *second) {
             let here = function.outline.span.touches(name.start);

@@ -125,7 +125,7 @@ fn pointer<'c>(
     let mut is_written = false;
     let mut can_be_const = true;
     for used in uses(context, kernel, id) {
-        match usage(context, kernel, used, known)? {
+        match usage(context, used, known)? {
             Usage::Read => {}
             Usage::Write => is_written = true,
             Usage::Other => can_be_const = false,
@@ -156,26 +156,45 @@ enum Usage {
 }
 
 /// What a use of a pointer does.
-fn usage(context: &Context, kernel: &Function, used: Node, ty: Type) -> Result<Usage, String> {
-    let Some(element) = element(used) else { return Ok(Usage::Other) };
-    let Some(parent) = element.parent() else { return Ok(Usage::Other) };
-    let line = context.line(used.start_byte());
+fn usage(context: &Context, used: Node, ty: Type) -> Result<Usage, String> {
+    let Some(mut element) = element(used) else { return Ok(Usage::Other) };
+    // `(p[i])` and `c ? p[i] : p[j]` are places as `p[i]` is.
+    let parent = loop {
+        let Some(parent) = element.parent() else { return Ok(Usage::Other) };
+        let is_arm =
+            Kind::of(parent) == Kind::Conditional && parent.child_by_field_name("condition") != Some(element);
+        match Kind::of(parent) {
+            Kind::Parenthesized => element = parent,
+            _ if is_arm => element = parent,
+            _ => break parent,
+        }
+    };
     Ok(match Kind::of(parent) {
         Kind::Assignment if parent.child_by_field_name("left") == Some(element) => Usage::Write,
         Kind::Update => Usage::Write,
-        Kind::Pointer if parent.child(0).is_some_and(|first| first.kind() == "&") => Usage::Other,
-        Kind::InitDeclarator => {
-            match kernel.node.descendant_for_byte_range(parent.start_byte(), parent.start_byte() + 1) {
-                Some(first) if first.kind() == "&" || context.text(parent).starts_with('&') => Usage::Other,
-                _ => Usage::Read,
-            }
-        }
         Kind::Field | Kind::Subscript | Kind::Pointer if ty.scalar == Scalar::Unknown => {
+            let line = context.line(used.start_byte());
             return Err(format!("what an element of line {line} holds is not known"));
         }
         Kind::Field => member(parent),
         Kind::Arguments => argument(context, parent),
-        _ => Usage::Read,
+        // `float& r = p[i]` is another name for it.
+        Kind::InitDeclarator if context.text(parent).starts_with('&') => Usage::Other,
+        Kind::InitDeclarator
+        | Kind::Assignment
+        | Kind::Binary
+        | Kind::Unary
+        | Kind::Cast
+        | Kind::Conditional
+        | Kind::ConditionClause
+        | Kind::Indices
+        | Kind::InitializerList
+        | Kind::Return
+        | Kind::ExpressionStatement
+        | Kind::While
+        | Kind::For
+        | Kind::Sizeof => Usage::Read,
+        _ => Usage::Other,
     })
 }
 
