@@ -215,7 +215,8 @@ pub fn hoist(context: &Context, expression: Node, ty: &str, name: &str) -> Optio
     let own_line = context.indentation(statement.start_byte());
     let line_start = context.source[..statement.start_byte()].rfind('\n').map_or(0, |at| at + 1);
     let begins_line = context.source.get(line_start..statement.start_byte()) == Some(own_line);
-    let value = context.text(expression);
+    let inside = (Kind::of(expression) == Kind::Parenthesized).then(|| expression.named_child(0)).flatten();
+    let value = context.text(inside.unwrap_or(expression));
     let fits = is_quiet && begins_line && !value.contains(['\n', '#']) && !value.contains("//");
     fits.then(|| Edit::insert(span(statement).start, format!("const {ty} {name} = {value};\n{own_line}")))
 }
