@@ -26,7 +26,8 @@ fn find(context: &Context) -> Vec<Proposal> {
     let kernels = context.kernels().filter(|kernel| {
         let pointers = kernel.outline.parameters.iter().filter(|parameter| is_pointer(&parameter.ty));
         // One pointer alone has no other to be told apart from.
-        let open = pointers.clone().filter(|parameter| !is_restricted(&parameter.ty)).count();
+        // An array, `float x[]`, has no place for the word.
+        let open = pointers.clone().filter(|p| p.ty.contains('*') && !is_restricted(&p.ty)).count();
         pointers.count() > 1 && open > 0
     });
     kernels
