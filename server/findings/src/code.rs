@@ -90,8 +90,18 @@ codes! {
     NVCC_WARNING = Nvcc "nvcc/warning" Warning "nvcc warns";
     /// Registers that did not fit went to local memory.
     PTXAS_SPILL = Ptxas "ptxas/spill" Information "Registers spill to local memory";
+    /// Pointers of a kernel, marked as what they are.
+    CONST_RESTRICT = Rewrite "rewrite/const-restrict" Hint "Add `const` and `__restrict__` to a kernel's pointers";
+    /// Double literals among floats, made floats.
+    FLOAT_LITERALS = Rewrite "rewrite/float-literals" Hint "Make the literals among floats floats";
+    /// A check after a launch.
+    LAUNCH_ERROR_CHECK = Rewrite "rewrite/launch-error-check" Hint "Check the launch for errors";
+    /// One more element in each row of a shared tile.
+    PAD_SHARED_TILE = Rewrite "rewrite/pad-shared-tile" Hint "Pad a shared tile against bank conflicts";
     /// A power with a small constant exponent, as a product.
     POWERS_TO_PRODUCTS = Rewrite "rewrite/powers-to-products" Hint "Write small powers as products";
+    /// A reduction tree whose working threads stay together.
+    SEQUENTIAL_ADDRESSING = Rewrite "rewrite/sequential-addressing" Hint "Keep the working threads of a reduction together";
     /// A CUDA API call whose error is dropped.
     API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored";
     /// A block of more than 1024 threads, or not a multiple of the warp.

@@ -11,11 +11,18 @@
 //! **Invariant:** no edit touches a macro's body or a region under `#if`, and a candidate that was rewritten is not rewritten by
 //! the same rule again.
 
+mod allocated;
 mod context;
 mod edit;
 mod expression;
+mod launch_check;
 mod launched;
+mod literals;
+mod padding;
 mod powers;
+mod reduction;
+mod restrict;
+mod step;
 mod uses;
 
 #[cfg(test)]
@@ -147,7 +154,8 @@ impl Gain {
 }
 
 /// Every rule there is, in the order in which they are tried.
-pub static RULES: &[&Rule] = &[&powers::RULE];
+pub static RULES: &[&Rule] =
+    &[&reduction::RULE, &padding::RULE, &literals::RULE, &powers::RULE, &restrict::RULE, &launch_check::RULE];
 
 /// What the rules can do in a CUDA file, in the order of the text. `scope` is a selection: only places in it are proposed, though a
 /// rewrite may edit the launches of a selected kernel wherever they are. An empty one stands for the function around it.

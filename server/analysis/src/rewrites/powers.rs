@@ -6,9 +6,7 @@
 use stitch_findings::Code;
 
 use super::context::span;
-use super::expression::{
-    goes_straight_to, has_no_effect, hoist, is_simple, macro_around, needs_parentheses, unused_name,
-};
+use super::expression::{goes_straight_to, hoist, is_simple, macro_around, needs_parentheses, unused_name};
 use super::{Context, Edit, Function, Gain, Proposal, Rule};
 use crate::rules::facts::Power;
 
@@ -73,10 +71,8 @@ fn rewrite(context: &Context, function: &Function, power: &Power, form: Form) ->
     if power.name != "pow" && !ty.is_float() {
         return Err(format!("`{base_text}` is no float, and `{}` makes it one", power.name));
     }
-    if !has_no_effect(context, power.base) && matches!(form, Form::Product(_) | Form::Fourth) {
-        return Err(format!(
-            "`{base_text}` calls or changes something, and would be evaluated more than once"
-        ));
+    if context.text(function.node).contains("volatile") {
+        return Err("something here is `volatile`, and may be read once only".to_owned());
     }
     let single =
         is_single(power) || ty.is_float() && goes_straight_to(context, function, power.node).is_float();
