@@ -90,8 +90,20 @@ codes! {
     NVCC_WARNING = Nvcc "nvcc/warning" Warning "nvcc warns";
     /// Registers that did not fit went to local memory.
     PTXAS_SPILL = Ptxas "ptxas/spill" Information "Registers spill to local memory";
+    /// One element a thread as a loop over elements a grid apart.
+    GRID_STRIDE_LOOP = Rewrite "rewrite/grid-stride-loop" Hint "Loop over elements a grid apart";
+    /// The block size of the only launch, told to the compiler.
+    LAUNCH_BOUNDS = Rewrite "rewrite/launch-bounds" Hint "Bound the kernel's block size";
     /// A power with a small constant exponent, as a product.
     POWERS_TO_PRODUCTS = Rewrite "rewrite/powers-to-products" Hint "Write small powers as products";
+    /// A copy that is strided on one side, through a tile in shared memory.
+    TILED_TRANSPOSE = Rewrite "rewrite/tiled-transpose" Hint "Transpose through a shared tile";
+    /// An elementwise kernel with loads and stores of 16 bytes.
+    VECTOR_ACCESS = Rewrite "rewrite/vector-access" Hint "Load and store four elements at once";
+    /// One atomic for the lanes of a warp.
+    WARP_AGGREGATED_ATOMICS = Rewrite "rewrite/warp-aggregated-atomics" Hint "Do one atomic for a warp";
+    /// The last steps of a block's reduction by shuffles.
+    WARP_SHUFFLE_TAIL = Rewrite "rewrite/warp-shuffle-tail" Hint "Finish the block reduction with warp shuffles";
     /// A CUDA API call whose error is dropped.
     API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored" off;
     /// A block of more than 1024 threads, or not a multiple of the warp.

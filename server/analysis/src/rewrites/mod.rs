@@ -11,12 +11,23 @@
 //! **Invariant:** no edit touches a macro's body or a region under `#if`, and a candidate that was rewritten is not rewritten by
 //! the same rule again.
 
+mod atomics;
 mod context;
+mod cover;
 mod edit;
+mod elementwise;
 mod expression;
+mod grid_stride;
+mod launch_bounds;
 mod launched;
 mod powers;
+mod statements;
+mod threads;
+mod tiled_transpose;
 mod uses;
+mod vectors;
+mod warp_shuffle;
+mod warp_tail;
 
 #[cfg(test)]
 mod tests;
@@ -123,6 +134,11 @@ pub enum Gain {
         /// Which.
         words: String,
     },
+    /// Registers better planned.
+    Registers {
+        /// How.
+        words: String,
+    },
     /// Nothing gets faster; something gets safer.
     Safety {
         /// What.
@@ -141,13 +157,22 @@ impl Gain {
                 format!("{to} instead of {from} wavefronts a request (bank conflicts of the access)")
             }
             Self::Instructions { words } => format!("{words} (instructions executed)"),
+            Self::Registers { words } => format!("{words} (registers and spills that ptxas reports)"),
             Self::Safety { words } => format!("{words} (no time is won)"),
         }
     }
 }
 
 /// Every rule there is, in the order in which they are tried.
-pub static RULES: &[&Rule] = &[&powers::RULE];
+pub static RULES: &[&Rule] = &[
+    &powers::RULE,
+    &tiled_transpose::RULE,
+    &warp_shuffle::RULE,
+    &vectors::RULE,
+    &atomics::RULE,
+    &grid_stride::RULE,
+    &launch_bounds::RULE,
+];
 
 /// What the rules can do in a CUDA file, in the order of the text. `scope` is a selection: only places in it are proposed, though a
 /// rewrite may edit the launches of a selected kernel wherever they are. An empty one stands for the function around it.
