@@ -14,6 +14,7 @@ use crate::outline::Launch;
 use crate::rules::constants::{Constants, fold_text};
 use crate::rules::kind::Kind;
 use crate::rules::scope::Scope;
+use crate::rules::types::floating_literal;
 
 /// Products of names, sorted, with their factors; the empty product is the constant.
 type Sum = BTreeMap<Vec<String>, i64>;
@@ -57,7 +58,7 @@ fn launch_covers<'c>(
         Some([x, ..]) => constant(x),
         None => host.sum(one_size(context, caller, node_at(caller, launch.block.as_ref()?.span)?)?, 0)?,
     };
-    if let (Some([blocks, ..]), Some(threads), Some(count)) =
+    if let (Some([blocks, 1, 1]), Some(threads), Some(count)) =
         (launch.grid.as_ref()?.value, number(&block), number(&wanted))
     {
         return Some(blocks.checked_mul(threads)? >= count);
@@ -335,6 +336,7 @@ impl<'c> Sizes<'_, 'c> {
             (Some((count, one)), Some((size, two))) => (count, size, one && two),
             (Some((count, wide)), None) => (count, divisor, wide),
             (None, Some((size, wide))) => (top, size, wide),
+            (None, None) if whole_literal(self.context.text(bare(divisor))).is_some() => (top, divisor, false),
             (None, None) => {
                 let (count, factor) = match binary(top)? {
                     (one, "*", two) => (one, two),
@@ -346,10 +348,22 @@ impl<'c> Sizes<'_, 'c> {
             }
         };
         let count = self.sum(count, 0)?;
+        if let Some((literal, is_wide)) = whole_literal(self.context.text(bare(size))) {
+            let is_exact = is_wide || is_double || number(&count).is_some_and(|count| count < EXACT_IN_FLOAT);
+            let enough = at_least(&plus(&count, wanted, -1)?, wanted, block);
+            return Some(operator == "/" && is_exact && more >= 0 && enough && constant(literal) == *block);
+        }
         let is_exact = is_double || number(&count).is_some_and(|count| count < EXACT_IN_FLOAT);
         let enough = at_least(&plus(&count, wanted, -1)?, wanted, block);
         Some(operator == "/" && is_exact && more >= 0 && enough && self.sum(size, 0)? == *block)
     }
+}
+
+/// A floating literal that is a whole number, and whether it is a double.
+fn whole_literal(text: &str) -> Option<(i64, bool)> {
+    let (value, ty) = floating_literal(text)?;
+    // Blocks are small, so that the number is exact.
+    (value.fract() == 0.0 && (1.0..=4096.0).contains(&value)).then_some((value as i64, ty.is_double()))
 }
 
 fn combined(left: &Sum, operator: &str, right: &Sum) -> Option<Sum> {

@@ -71,7 +71,9 @@ fn every_rule_does_to_its_fixtures_what_stands_beside_them() {
                 assert!(count < 100, "{} goes on and on:\n{after}", rule.code);
                 applied += count;
                 expect_file![input.with_extension("after.cu")].assert_eq(&after);
-                assert_eq!(readable(&after), readable(&source), "{}: parses as before", input.display());
+                // A rewrite may add a function, but none may be broken.
+                let (before, now) = (readable(&source), readable(&after));
+                assert!(before.iter().all(|name| now.contains(name)), "{}: {after}", input.display());
                 assert_eq!(after.contains("\r\n"), source.contains("\r\n"), "{}", input.display());
             }
         }

@@ -199,8 +199,7 @@ fn uniform_name<'c>(context: &Context<'c>, function: &Function<'c>, name: Node<'
     let names = &function.walker().names;
     let text = context.text(name);
     let Some(id) = names.resolve(text, name.start_byte()) else {
-        let is_macro = context.environment.value(text).is_none() && context.defines(text);
-        return (text != "threadIdx" && !is_macro).then_some(None);
+        return is_known(context, function, text).then_some(None);
     };
     let variable = &names.variables[id];
     match variable.storage {
@@ -214,9 +213,14 @@ fn uniform_name<'c>(context: &Context<'c>, function: &Function<'c>, name: Node<'
     }
 }
 
-/// Whether an expression depends on the thread: it mentions `threadIdx`, or a local variable.
-pub fn mentions_thread<'c>(context: &Context<'c>, function: &Function<'c>, node: Node<'c>) -> bool {
-    !is_uniform(context, function, node)
+/// Whether a name that is no variable of the function stands for a value or a variable that the file shows. One from another file
+/// may be a macro for anything, `threadIdx.x` included.
+pub fn is_known(context: &Context, function: &Function, name: &str) -> bool {
+    matches!(name, "warpSize" | "true" | "false" | "NULL")
+        || context.environment.value(name).is_some()
+        || context.environment.floating(name).is_some()
+        || context.environment.global(name).is_some() && !context.defines(name)
+        || function.outline.template_parameters.iter().any(|parameter| parameter.name == name)
 }
 
 /// Whether the function names the built-in anywhere.

@@ -12,10 +12,9 @@ use super::context::span;
 use super::expression::{has_no_effect, unused_name};
 use super::launched::{Launched, blocks, in_words, launches_of};
 use super::statements::{body, condition, declared, is_bare_return, negated, statements};
-use super::threads::{is_uniform, names_builtin};
+use super::threads::{is_known, is_uniform, names_builtin};
 use super::uses::nodes;
 use super::{Context, Edit, Function, Gain, Proposal, Rule};
-use crate::rules::constants::Constants;
 use crate::rules::facts::Access;
 use crate::rules::index::Coefficient;
 use crate::rules::kind::Kind;
@@ -292,17 +291,24 @@ fn plain<'c>(
                 return Err(format!("`{name}` is called"));
             }
         }
-        let is_name = Kind::of(node) == Kind::Identifier && text != "threadIdx";
-        if is_name
+        let is_built_in = matches!(text, "threadIdx" | "blockIdx" | "blockDim" | "gridDim");
+        if Kind::of(node) == Kind::Identifier
+            && !is_built_in
+            && node.parent().is_none_or(|parent| !is_declarator(parent, node))
             && kernel.walker().names.resolve(text, node.start_byte()).is_none()
-            && context.environment.value(text).is_none()
-            && context.defines(text)
             && maths(text).is_none()
+            && !is_known(context, kernel, text)
         {
-            return Err(format!("`{text}` is a macro that may stand for anything"));
+            return Err(format!("what `{text}` stands for is not known"));
         }
     }
     Ok(())
+}
+
+/// Whether a name stands where it is declared.
+fn is_declarator(parent: Node, name: Node) -> bool {
+    parent.child_by_field_name("declarator") == Some(name)
+        || Kind::of(parent) == Kind::Declaration
 }
 
 /// The element type of a pointer parameter, as written.

@@ -10,13 +10,13 @@ use tree_sitter::Node;
 use super::context::span;
 use super::cover::{covers, node_at};
 use super::elementwise::{Elementwise, Form};
-use super::expression::{macro_around, unused_name};
+use super::expression::{has_no_effect, macro_around, unused_name};
 use super::launched::{Launched, blocks, launches_of};
-use super::statements::bare;
+use super::statements::{bare, declared};
+use super::threads::is_known;
 use super::uses::{nodes, uses};
 use super::{Context, Edit, Function, Gain, Proposal, Rule};
 use crate::outline::Launch;
-use crate::rules::constants::Constants;
 use crate::rules::kind::Kind;
 use crate::rules::names::Storage;
 use crate::rules::types::{Type, maths};
@@ -149,7 +149,11 @@ fn at_index<'c>(
 }
 
 /// That the expression may be computed for four elements before any of them is stored, and names nothing unknown.
-fn is_pure<'c>(context: &Context<'c>, element: &Elementwise<'c>) -> Result<(), String> {
+fn is_pure<'c>(
+    context: &Context<'c>,
+    kernel: &Function<'c>,
+    element: &Elementwise<'c>,
+) -> Result<(), String> {
     let top = element.inner[0].named_child(0);
     for node in nodes(element.inner[0]) {
         let line = context.line(node.start_byte());
@@ -167,11 +171,13 @@ fn is_pure<'c>(context: &Context<'c>, element: &Elementwise<'c>) -> Result<(), S
             }
             Kind::Identifier => {
                 let name = context.text(node);
-                let is_macro = context.environment.value(name).is_none()
-                    && context.environment.floating(name).is_none()
-                    && context.defines(name);
-                if is_macro || macro_around(context, node).is_some() {
-                    return Err(format!("`{name}` is a macro, or an argument of one"));
+                let is_built_in = matches!(name, "threadIdx" | "blockIdx" | "blockDim" | "gridDim");
+                let is_variable = kernel.walker().names.resolve(name, node.start_byte()).is_some();
+                if !(is_built_in || is_variable || maths(name).is_some() || is_known(context, kernel, name)) {
+                    return Err(format!("what `{name}` stands for is not known"));
+                }
+                if macro_around(context, node).is_some() {
+                    return Err(format!("`{name}` is an argument of a macro"));
                 }
             }
             _ => {}
@@ -242,12 +248,21 @@ fn is_allocated<'c>(context: &Context<'c>, caller: &Function<'c>, launch: &Launc
                 }
             }
             Kind::Update => return false,
+            Kind::Arguments if takes_reference(context, at) => return false,
             _ => {}
         }
     }
     let starts_empty =
         variable.initial.is_none_or(|initial| matches!(context.text(initial), "NULL" | "nullptr" | "0"));
     is_set && starts_empty
+}
+
+/// Whether these are the arguments of a function of the file that has a reference among its parameters.
+fn takes_reference(context: &Context, arguments: Node) -> bool {
+    let callee = arguments.parent().and_then(|call| call.child_by_field_name("function"));
+    let name = callee.map_or("", |callee| context.text(callee).split('<').next().unwrap_or_default());
+    let mut all = context.outline.functions.iter().filter(|function| function.name == name);
+    all.any(|function| function.parameters.iter().any(|parameter| parameter.ty.contains('&')))
 }
 
 fn rewrite<'c>(
@@ -258,10 +273,15 @@ fn rewrite<'c>(
 ) -> Result<Proposal, String> {
     context.is_whole(kernel)?;
     element.index_is_free(context, kernel)?;
-    if !element.after.is_empty() || !element.before.is_empty() {
+    let is_index = |node: &Node<'c>| {
+        declared(context, kernel, *node).is_some()
+            && has_no_effect(context, *node)
+            && !nodes(*node).any(|part| matches!(Kind::of(part), Kind::Subscript | Kind::Pointer))
+    };
+    if !element.after.is_empty() || !element.before.iter().all(is_index) {
         return Err("the kernel does more than the one statement".to_owned());
     }
-    is_pure(context, element)?;
+    is_pure(context, kernel, element)?;
     let (arrays, lanes) = arrays(context, kernel, element)?;
     covers(context, kernel, launched, element.bound)?;
     are_aligned(context, kernel, launched, &arrays)?;
@@ -279,9 +299,10 @@ fn rewrite<'c>(
         "each element is computed by the same expression".to_owned(),
     ];
     rewrite.assumed.clone_from(&launched.assumed);
-    if element.ty.bytes() == Some(4) {
-        rewrite.assumed.push(format!("`{bound}` and {lanes} times the threads of a block together are less than 2^31"));
-    }
+    let bits = if element.ty.bytes() == Some(4) { 31 } else { 32 };
+    rewrite
+        .assumed
+        .push(format!("`{bound}` and {lanes} times the threads of a block together are less than 2^{bits}"));
     Ok(Proposal::Rewrite(rewrite))
 }
 
@@ -313,7 +334,14 @@ fn grids<'c>(context: &Context<'c>, launched: &Launched<'c>, lanes: i64) -> Resu
             _ => return Err(unclear()),
         };
         let text = if Kind::of(node) == Kind::Binary { format!("({text})") } else { text };
-        edits.push(Edit::replace(grid.span, format!("({text} + {}) / {lanes}", lanes - 1)));
+        let new = match (Kind::of(node), grid.value) {
+            (Kind::Number, Some([blocks, ..])) => ((blocks + lanes - 1) / lanes).to_string(),
+            _ => format!("({text} + {}) / {lanes}", lanes - 1),
+        };
+        // A grid of one block stays as it is.
+        if new != context.text(node) {
+            edits.push(Edit::replace(grid.span, new));
+        }
     }
     Ok(edits)
 }

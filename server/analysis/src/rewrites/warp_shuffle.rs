@@ -215,14 +215,25 @@ pub fn all_arrive(context: &Context, kernel: &Function, statement: Node) -> Resu
     }
 }
 
-/// That after `place`, element 0 of the array is read by thread 0 alone, before anything new is written to the array or a barrier
-/// is passed.
-pub fn only_first_is_read<'c>(
+/// Who reads the result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Readers {
+    /// Thread 0 alone, which has it.
+    First,
+    /// All threads.
+    All,
+}
+
+/// Who reads the array after `place`: its first element alone, until all threads write the array anew.
+///
+/// # Errors
+/// Where something else of it is read, or it is used in a way that can't be followed.
+pub fn readers<'c>(
     context: &Context<'c>,
     kernel: &Function<'c>,
     array: usize,
     place: Span,
-) -> Result<(), String> {
+) -> Result<Readers, String> {
     let name = kernel.walker().names.variables[array].name;
     let is_element = |node: Node| {
         node.parent().is_some_and(|parent| {
@@ -231,26 +242,59 @@ pub fn only_first_is_read<'c>(
                 && parent.parent().is_none_or(|outer| Kind::of(outer) != Kind::Pointer)
         })
     };
-    let aliased = uses(context, kernel, array).into_iter().find(|node| {
-        !is_element(*node) && !(node.start_byte() >= place.start && node.end_byte() <= place.end)
-    });
+    let all = uses(context, kernel, array);
+    let aliased = all.iter().find(|node| !is_element(**node) && !place.contains(span(**node)));
     if let Some(node) = aliased {
         let line = context.line(node.start_byte());
         return Err(format!("`{name}` is also used as a pointer at line {line}"));
     }
-    for node in uses(context, kernel, array).into_iter().filter(|node| node.start_byte() >= place.end) {
-        let line = context.line(node.start_byte());
-        let Some(access) = node.parent() else { continue };
+    let mut found = Readers::First;
+    for access in all.iter().filter(|node| node.start_byte() >= place.end).filter_map(|node| node.parent()) {
+        if is_written_by_all(context, kernel, access) {
+            break;
+        }
+        let line = context.line(access.start_byte());
         let index = access.child_by_field_name("indices").and_then(|indices| indices.named_child(0));
-        let is_first = index.is_some_and(|index| {
-            value(context, kernel, index, None) == Some(0)
-                || is_builtin(context, kernel, index, "threadIdx.x")
-        });
-        if !is_first || !is_for_first(context, kernel, access) {
-            return Err(format!("`{name}` is read at line {line} by other threads than the first"));
+        let is_zero = index.is_some_and(|index| value(context, kernel, index, None) == Some(0));
+        let is_own = index.is_some_and(|index| is_builtin(context, kernel, index, "threadIdx.x"));
+        let is_first = is_for_first(context, kernel, access);
+        if !(is_zero || is_own && is_first) {
+            return Err(format!("more of `{name}` than its first element is used at line {line}"));
+        }
+        if !is_first {
+            found = Readers::All;
         }
     }
-    Ok(())
+    Ok(found)
+}
+
+/// Whether `access` is the left side of `a[threadIdx.x] = …;` in the kernel's own block: from there on nothing is left of what the
+/// reduction put into the first elements. (Its right side comes later in the text, and reads an element at most that was
+/// looked at.)
+fn is_written_by_all<'c>(context: &Context<'c>, kernel: &Function<'c>, access: Node<'c>) -> bool {
+    let Some(assignment) = access.parent().filter(|parent| Kind::of(*parent) == Kind::Assignment) else { return false };
+    let is_plain = assignment.child_by_field_name("operator").is_some_and(|operator| operator.kind() == "=")
+        && assignment.child_by_field_name("left") == Some(access);
+    let name = access.child_by_field_name("argument").map_or("", |name| context.text(name));
+    let right = assignment.child_by_field_name("right");
+    let reads_itself = right.is_none_or(|right| nodes(right).any(|node| context.text(node) == name));
+    let index = access.child_by_field_name("indices").and_then(|indices| indices.named_child(0));
+    let body = assignment.parent().and_then(|statement| statement.parent()).and_then(|block| block.parent());
+    is_plain
+        && !reads_itself
+        && body == Some(kernel.node)
+        && index.is_some_and(|index| is_builtin(context, kernel, index, "threadIdx.x"))
+}
+
+/// Whether all threads wait for each other between `from` and the first use of the array after it.
+pub fn waits_before_use<'c>(context: &Context<'c>, kernel: &Function<'c>, array: usize, from: usize) -> bool {
+    let first = uses(context, kernel, array).into_iter().map(|node| node.start_byte()).find(|at| *at >= from);
+    super::statements::body(kernel).into_iter().any(|statement| {
+        let text = context.text(statement).split_whitespace().collect::<String>();
+        text == "__syncthreads();"
+            && statement.start_byte() >= from
+            && first.is_none_or(|first| statement.end_byte() <= first)
+    })
 }
 
 /// Whether `node` stands in an `if` for `threadIdx.x == 0`.
@@ -323,7 +367,7 @@ fn rewrite<'c>(context: &Context<'c>, kernel: &Function<'c>, tree: &Tree<'c>) ->
     };
     for row in &rows {
         let first = value(context, kernel, tree.start, Some([*row, 1, 1]));
-        let is_power = |start: i64| start >= WARP && start.count_ones() == 1 && 2 * start <= *row;
+        let is_power = |start: i64| start >= WARP && start.count_ones() == 1;
         if !first.is_some_and(is_power) {
             return Err(format!(
                 "with {row} threads the strides are not known to be powers of two from 32 on: `{}` starts as `{}`",
@@ -333,16 +377,17 @@ fn rewrite<'c>(context: &Context<'c>, kernel: &Function<'c>, tree: &Tree<'c>) ->
         }
     }
     all_arrive(context, kernel, tree.node)?;
-    only_first_is_read(context, kernel, tree.array, span(tree.node))?;
+    let readers = readers(context, kernel, tree.array, span(tree.node))?;
     let used_after =
         uses(context, kernel, tree.stride).into_iter().any(|node| node.start_byte() >= tree.node.end_byte());
     if used_after {
         return Err(format!("`{}` is used after the loop", stride.name));
     }
-    let edits = edits(context, kernel, tree, &ty);
+    let waits = waits_before_use(context, kernel, tree.array, tree.node.end_byte());
+    let edits = edits(context, kernel, tree, &ty, readers == Readers::All && !waits);
     let title = format!("Finish the reduction of `{}` with warp shuffles", array.name);
     let gain = Gain::Instructions {
-        words: "five barriers and fifteen accesses to shared memory less for each reduction, and seven warps of eight rest"
+        words: "five barriers less for each reduction, and registers in place of shared memory in the last five steps"
             .to_owned(),
     };
     let place = Span::new(tree.node.start_byte(), tree.condition.end_byte());
@@ -351,28 +396,30 @@ fn rewrite<'c>(context: &Context<'c>, kernel: &Function<'c>, tree: &Tree<'c>) ->
     rewrite.proven = vec![
         format!("{} has {} threads a block, in one row", in_words(context, &launched), sizes.join(" or ")),
         "all threads of the block reach the reduction, and so all 32 lanes of the first warp".to_owned(),
-        format!("after it, `{}` is read by thread 0 alone", array.name),
+        format!("after it, no more of `{}` is read than its first element", array.name),
         "the same values are combined in the same order".to_owned(),
     ];
     rewrite.assumed = launched.assumed;
     Ok(Proposal::Rewrite(rewrite))
 }
 
-fn edits<'c>(context: &Context<'c>, kernel: &Function<'c>, tree: &Tree<'c>, ty: &str) -> Vec<Edit> {
+fn edits<'c>(context: &Context<'c>, kernel: &Function<'c>, tree: &Tree<'c>, ty: &str, wait: bool) -> Vec<Edit> {
     let names = &kernel.walker().names;
     let (array, stride) = (names.variables[tree.array].name, names.variables[tree.stride].name);
     let own = context.indentation(tree.node.start_byte());
     let unit = context.indentation_unit(kernel);
     let left = tree.step.child_by_field_name("left").map_or("", |left| context.text(left));
     let thread = left.split_once('[').map_or("threadIdx.x", |(_, rest)| rest.trim_end_matches(']').trim());
+    let is_visible = thread.contains('.') || names.resolve(thread, tree.node.end_byte()).is_some();
+    let thread = if is_visible { thread } else { "threadIdx.x" };
     let held = unused_name(context, kernel, "value");
     let offset = unused_name(context, kernel, "offset");
     let shuffle = format!("__shfl_down_sync(0xffffffffu, {held}, {offset})");
     let step = step_text(context, tree, &held, &shuffle);
-    let lines = [
+    let mut lines = vec![
         String::new(),
         format!("{own}if ({thread} < {WARP}) {{"),
-        format!("{own}{unit}{ty} {held} = {left};"),
+        format!("{own}{unit}{ty} {held} = {array}[{thread}];"),
         format!("{own}{unit}for (int {offset} = {}; {offset} > 0; {offset} /= 2) {{", WARP / 2),
         format!("{own}{unit}{unit}{step};"),
         format!("{own}{unit}}}"),
@@ -381,6 +428,9 @@ fn edits<'c>(context: &Context<'c>, kernel: &Function<'c>, tree: &Tree<'c>, ty: 
         format!("{own}{unit}}}"),
         format!("{own}}}"),
     ];
+    if wait {
+        lines.push(format!("{own}__syncthreads();"));
+    }
     vec![
         Edit::replace(span(tree.condition), format!("{stride} >= {WARP}")),
         Edit::insert(tree.node.end_byte(), lines.join("\n")),

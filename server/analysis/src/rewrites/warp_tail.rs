@@ -14,7 +14,7 @@ use super::statements::{bare, binary, condition, fixed_value, statements};
 use super::threads::{is_builtin, is_uniform, value};
 use super::uses::nodes;
 use super::warp_shuffle::{
-    RULE, WARP, all_arrive, only_first_is_read, row_of_warps, shuffled_type,
+    RULE, Readers, WARP, all_arrive, readers, row_of_warps, shuffled_type, waits_before_use,
 };
 use super::{Context, Edit, Function, Gain, Proposal};
 use crate::outline::FunctionKind;
@@ -220,12 +220,16 @@ fn shown<'c>(
     all_arrive(context, kernel, branch)?;
     let launched = launches_of(context, kernel)?;
     let rows = row_of_warps(context, kernel, &launched)?;
-    only_first_is_read(context, kernel, array, span(branch))?;
+    if readers(context, kernel, array, span(branch))? == Readers::All
+        && !waits_before_use(context, kernel, array, branch.end_byte())
+    {
+        return Err(format!("`{}` is read by other threads than the first without a barrier", variable.name));
+    }
     let sizes: Vec<String> = rows.iter().map(i64::to_string).collect();
     let proven = vec![
         format!("{} has {} threads a block, in one row", in_words(context, &launched), sizes.join(" or ")),
         format!("the branch at line {line} is taken by all 32 lanes of the first warp, and by no others"),
-        format!("after it, `{}` is read by thread 0 alone", variable.name),
+        format!("after it, no more of `{}` is read than its first element", variable.name),
     ];
     Ok((proven, launched.assumed))
 }
