@@ -90,12 +90,22 @@ codes! {
     NVCC_WARNING = Nvcc "nvcc/warning" Warning "nvcc warns";
     /// Registers that did not fit went to local memory.
     PTXAS_SPILL = Ptxas "ptxas/spill" Information "Registers spill to local memory";
+    /// Pointers of a kernel, marked as what they are.
+    CONST_RESTRICT = Rewrite "rewrite/const-restrict" Hint "Add `const` and `__restrict__` to a kernel's pointers";
+    /// Double literals among floats, made floats.
+    FLOAT_LITERALS = Rewrite "rewrite/float-literals" Hint "Make the literals among floats floats";
     /// One element a thread as a loop over elements a grid apart.
     GRID_STRIDE_LOOP = Rewrite "rewrite/grid-stride-loop" Hint "Loop over elements a grid apart";
     /// The block size of the only launch, told to the compiler.
     LAUNCH_BOUNDS = Rewrite "rewrite/launch-bounds" Hint "Bound the kernel's block size";
+    /// A check after a launch.
+    LAUNCH_ERROR_CHECK = Rewrite "rewrite/launch-error-check" Hint "Check the launch for errors";
+    /// One more element in each row of a shared tile.
+    PAD_SHARED_TILE = Rewrite "rewrite/pad-shared-tile" Hint "Pad a shared tile against bank conflicts";
     /// A power with a small constant exponent, as a product.
     POWERS_TO_PRODUCTS = Rewrite "rewrite/powers-to-products" Hint "Write small powers as products";
+    /// A reduction tree whose working threads stay together.
+    SEQUENTIAL_ADDRESSING = Rewrite "rewrite/sequential-addressing" Hint "Keep the working threads of a reduction together";
     /// A copy that is strided on one side, through a tile in shared memory.
     TILED_TRANSPOSE = Rewrite "rewrite/tiled-transpose" Hint "Transpose through a shared tile";
     /// An elementwise kernel with loads and stores of 16 bytes.

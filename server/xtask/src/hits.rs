@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The source files below a path, in the order of their names.
-fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+pub fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     let mut open = vec![path.to_owned()];
     while let Some(path) = open.pop() {
         if path.is_dir() {
@@ -103,7 +103,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// `count` different numbers below `size`, the same for the same seed.
-fn sample(size: usize, count: usize, seed: u64) -> Vec<usize> {
+pub fn sample(size: usize, count: usize, seed: u64) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..size).collect();
     let mut state = seed;
     for last in (1..size).rev() {

@@ -5,6 +5,7 @@
 mod bench_lsp;
 mod hits;
 mod recall;
+mod rewrites;
 mod test;
 mod truth;
 
@@ -25,6 +26,8 @@ enum Command {
     Hits(hits::Arguments),
     /// How many kernel definitions the outline finds in whole repositories.
     Recall(recall::Arguments),
+    /// What the rewrites make of whole repositories, and why they refuse.
+    Rewrites(rewrites::Arguments),
     /// Formatting, lints and every test that needs no GPU.
     Test(test::Arguments),
 }
@@ -34,6 +37,7 @@ fn main() -> anyhow::Result<()> {
         Command::Bench(arguments) => bench_lsp::run(&arguments),
         Command::Hits(arguments) => hits::run(&arguments),
         Command::Recall(arguments) => recall::run(&arguments),
+        Command::Rewrites(arguments) => rewrites::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
     }
 }

@@ -22,12 +22,8 @@ use crate::rules::types::Type;
 use crate::rules::value::Memory;
 
 /// The rule.
-pub static RULE: Rule = Rule {
-    code: Code::WARP_AGGREGATED_ATOMICS,
-    title: "Do one atomic for a warp",
-    finding: None,
-    find,
-};
+pub static RULE: Rule =
+    Rule { code: Code::WARP_AGGREGATED_ATOMICS, title: "Do one atomic for a warp", finding: None, find };
 
 /// Lanes of a warp.
 const WARP: i64 = 32;
@@ -184,10 +180,15 @@ fn is_of_thread<'c>(context: &Context<'c>, function: &Function<'c>, node: Node<'
 }
 
 /// That an address is the same for all lanes, and what stands there.
-fn address_is_shared<'c>(context: &Context<'c>, function: &Function<'c>, add: &Add<'c>) -> Result<(), String> {
+fn address_is_shared<'c>(
+    context: &Context<'c>,
+    function: &Function<'c>,
+    add: &Add<'c>,
+) -> Result<(), String> {
     let text = context.text(add.address);
     let address = bare(add.address);
-    let is_addressed = |node: Node| Kind::of(node) == Kind::Pointer && node.child(0).is_some_and(|o| o.kind() == "&");
+    let is_addressed =
+        |node: Node| Kind::of(node) == Kind::Pointer && node.child(0).is_some_and(|o| o.kind() == "&");
     let mut same = is_addressed(address)
         && address.child_by_field_name("argument").is_some_and(|place| {
             let place = bare(place);
@@ -312,7 +313,9 @@ fn count<'c>(context: &Context<'c>, function: &Function<'c>, add: &Add<'c>) -> R
     rewrite.proven.push(format!("`{}` is the same for all lanes", context.text(add.address)));
     rewrite.proven.push("1 is added, and integers add up alike in any order".to_owned());
     if !add.is_statement {
-        rewrite.assumed.push("nothing depends on which thread gets which number, which atomics leave open".to_owned());
+        rewrite
+            .assumed
+            .push("nothing depends on which thread gets which number, which atomics leave open".to_owned());
     }
     Ok(Proposal::Rewrite(rewrite))
 }
@@ -376,9 +379,12 @@ fn within_guards<'c>(
     while at != end.last {
         let Some(parent) = at.parent() else { break };
         at = parent;
-        if Kind::of(at) == Kind::If && condition(at).is_some_and(|asked| is_uniform(context, function, asked)) {
+        if Kind::of(at) == Kind::If && condition(at).is_some_and(|asked| is_uniform(context, function, asked))
+        {
             let line = context.line(at.start_byte());
-            return Err(format!("the branch at line {line} decides for whole blocks whether anything is added"));
+            return Err(format!(
+                "the branch at line {line} decides for whole blocks whether anything is added"
+            ));
         }
     }
     Ok(())

@@ -9,7 +9,8 @@ use super::{Edit, Gain, Proposal, Refusal, Rewrite, Rule};
 use crate::Analysis;
 use crate::cuda::{Directives, Lexer, Reading, Token, TokenKind};
 use crate::outline::{self, FunctionKind, Outline};
-use crate::rules::walk::{Walker, walk};
+use crate::rules::types::Type;
+use crate::rules::walk::{Walker, walk_keeping_types};
 use crate::rules::{Environment, FunctionContext};
 
 /// One file, parsed.
@@ -121,11 +122,17 @@ impl<'c> Context<'c> {
         Ok(())
     }
 
-    /// The `#define` whose body mentions `name`, by its line.
+    /// The line of the first `#define` that is called `name`, or whose body means it: as something else than its own parameter.
     pub fn macro_that_mentions(&self, name: &str) -> Option<usize> {
+        let bytes = self.source.as_bytes();
+        let is_name = |t: &Token| t.kind == TokenKind::Word && t.text(bytes) == name.as_bytes();
         let mentions = |line: &&Span| {
-            let mut words = Lexer::within(self.source, line.start + 1, line.end).skip(1);
-            words.any(|t| t.kind == TokenKind::Word && t.text(self.source.as_bytes()) == name.as_bytes())
+            let mut tokens = Lexer::within(self.source, line.start + 1, line.end).skip(1);
+            let Some(defined) = tokens.next() else { return false };
+            let takes_arguments = bytes.get(defined.end) == Some(&b'(');
+            let is_parameter =
+                takes_arguments && tokens.by_ref().take_while(|token| !token.is(b')')).any(|t| is_name(&t));
+            is_name(&defined) || (!is_parameter && tokens.any(|token| is_name(&token)))
         };
         self.directives.lines.iter().find(mentions).map(|line| self.line(line.start))
     }
@@ -152,8 +159,16 @@ impl<'c> Function<'c> {
                 function: self.outline,
                 environment: self.environment,
             };
-            walk(&context, &[])
+            walk_keeping_types(&context)
         })
+    }
+}
+
+impl Function<'_> {
+    /// The type of an expression, as far as it is known.
+    pub(crate) fn type_of(&self, expression: Node) -> Type {
+        let types = self.walker().types.as_ref();
+        types.and_then(|types| types.get(&expression.id())).copied().unwrap_or(Type::UNKNOWN)
     }
 }
 

@@ -159,7 +159,8 @@ impl<'c> Sizes<'_, 'c> {
         let bound = bare(bound);
         let text = self.context.text(bound);
         if let Some((left, operator, right)) = binary(bound) {
-            let (left, right) = (self.of_kernel(kernel, launch, left)?, self.of_kernel(kernel, launch, right)?);
+            let (left, right) =
+                (self.of_kernel(kernel, launch, left)?, self.of_kernel(kernel, launch, right)?);
             return combined(&left, operator, &right);
         }
         match Kind::of(bound) {
@@ -204,16 +205,17 @@ impl<'c> Sizes<'_, 'c> {
         match Kind::of(node) {
             Kind::Number => Some(constant(fold_text(text, &())?)),
             Kind::Cast => {
-                let ty = self.context.environment.type_of(self.context.text(node.child_by_field_name("type")?));
+                let ty =
+                    self.context.environment.type_of(self.context.text(node.child_by_field_name("type")?));
                 let fits = ty.is_integer() && matches!(ty.bytes(), Some(4 | 8));
                 self.sum(node.child_by_field_name("value").filter(|_| fits)?, depth + 1)
             }
             Kind::Field => {
                 let argument = node.child_by_field_name("argument")?;
                 let scope = Scope::new(self.function.walker(), node.start_byte());
-                let axis = ["x", "y", "z"]
-                    .iter()
-                    .position(|axis| node.child_by_field_name("field").is_some_and(|f| self.context.text(f) == *axis))?;
+                let axis = ["x", "y", "z"].iter().position(|axis| {
+                    node.child_by_field_name("field").is_some_and(|f| self.context.text(f) == *axis)
+                })?;
                 if let Some(sizes) = scope.dimensions(self.context.text(argument)) {
                     return Some(constant(sizes[axis]));
                 }
@@ -229,7 +231,8 @@ impl<'c> Sizes<'_, 'c> {
                     return Some(sum);
                 }
                 let variable = &names.variables[id];
-                let is_size = variable.ty.is_integer() && variable.dimensions.is_empty() && !variable.is_reference;
+                let is_size =
+                    variable.ty.is_integer() && variable.dimensions.is_empty() && !variable.is_reference;
                 let stays = !is_written(self.function, text, node.start_byte())
                     || self.is_settled(id, node.start_byte());
                 (is_size && stays).then(|| Sum::from([(vec![format!("{text}#{id}")], 1)]))
@@ -305,7 +308,11 @@ impl<'c> Sizes<'_, 'c> {
             let rounds = rounds_up(self.context, name) && arguments.named_child_count() == 2;
             let (count, size) = (arguments.named_child(0)?, arguments.named_child(1)?);
             let left = self.sum(count, 0).filter(|_| rounds)?;
-            return Some(self.sum(size, 0)? == *block && at_least(&plus(&left, wanted, -1)?, wanted, block) && more >= 0);
+            return Some(
+                self.sum(size, 0)? == *block
+                    && at_least(&plus(&left, wanted, -1)?, wanted, block)
+                    && more >= 0,
+            );
         }
         let (top, divisor) = match binary(grid)? {
             (top, "/", divisor) => (self.sum(top, 0)?, self.sum(divisor, 0)?),
@@ -316,7 +323,8 @@ impl<'c> Sizes<'_, 'c> {
             _ => return None,
         };
         // floor(top / block) + more >= ceil(wanted / block) where top + more * block >= wanted + block - 1.
-        let rest = plus(&plus(&plus(&top, &times(&constant(more - 1), block)?, 1)?, wanted, -1)?, &constant(1), 1)?;
+        let rest =
+            plus(&plus(&plus(&top, &times(&constant(more - 1), block)?, 1)?, wanted, -1)?, &constant(1), 1)?;
         let divides = number(wanted).zip(number(block)).is_some_and(|(n, b)| b > 0 && n % b == 0);
         let exact = divides && at_least(&plus(&top, wanted, -1)?, wanted, block);
         Some(divisor == *block && (at_least(&rest, wanted, block) || exact))
@@ -330,20 +338,29 @@ impl<'c> Sizes<'_, 'c> {
             let node = bare(node);
             let ty = node.child_by_field_name("type").map_or("", |ty| self.context.text(ty));
             let value = node.child_by_field_name("value")?;
-            (Kind::of(node) == Kind::Cast && matches!(ty, "float" | "double")).then_some((value, ty == "double"))
+            (Kind::of(node) == Kind::Cast && matches!(ty, "float" | "double"))
+                .then_some((value, ty == "double"))
         };
         let (count, size, is_double) = match (as_float(top), as_float(divisor)) {
             (Some((count, one)), Some((size, two))) => (count, size, one && two),
             (Some((count, wide)), None) => (count, divisor, wide),
             (None, Some((size, wide))) => (top, size, wide),
-            (None, None) if whole_literal(self.context.text(bare(divisor))).is_some() => (top, divisor, false),
+            (None, None) if whole_literal(self.context.text(bare(divisor))).is_some() => {
+                (top, divisor, false)
+            }
             (None, None) => {
                 let (count, factor) = match binary(top)? {
                     (one, "*", two) => (one, two),
                     _ => return None,
                 };
                 let is_one = |node: Node| matches!(self.context.text(node), "1.0" | "1.");
-                let count = if is_one(factor) { count } else if is_one(count) { factor } else { return None };
+                let count = if is_one(factor) {
+                    count
+                } else if is_one(count) {
+                    factor
+                } else {
+                    return None;
+                };
                 (count, divisor, true)
             }
         };
@@ -407,7 +424,12 @@ fn rounds_up(context: &Context, name: &str) -> bool {
     let [one, two] = parameters.as_slice() else { return false };
     let text: String = text.split_whitespace().collect();
     let text = text.replace(&format!("({one})"), one).replace(&format!("({two})"), two);
-    let forms = [format!("({one}+{two}-1)/{two}"), format!("({one}+({two}-1))/{two}"), format!("({one}-1)/{two}+1")];
-    let text = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).filter(|t| forms.iter().any(|f| f == t)).unwrap_or(&text);
+    let forms =
+        [format!("({one}+{two}-1)/{two}"), format!("({one}+({two}-1))/{two}"), format!("({one}-1)/{two}+1")];
+    let text = text
+        .strip_prefix('(')
+        .and_then(|t| t.strip_suffix(')'))
+        .filter(|t| forms.iter().any(|f| f == t))
+        .unwrap_or(&text);
     forms.iter().any(|form| form == text)
 }

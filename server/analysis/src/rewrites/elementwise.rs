@@ -55,21 +55,23 @@ impl<'c> Elementwise<'c> {
             is_global_x(context, kernel, value, block).then_some((at, *statement, id, value))
         })?;
         let is_index = |node: Node| names.resolve(context.text(bare(node)), node.start_byte()) == Some(index);
-        let (guard_at, guard, bound, form) = all.iter().enumerate().skip(at + 1).find_map(|(at, statement)| {
-            if Kind::of(*statement) != Kind::If || statement.child_by_field_name("alternative").is_some() {
-                return None;
-            }
-            let returns = is_bare_return(statement.child_by_field_name("consequence")?);
-            let (left, operator, right) = binary(condition(*statement)?)?;
-            let (bound, form) = match (operator, returns) {
-                ("<", false) if is_index(left) => (right, Form::Branch),
-                (">", false) if is_index(right) => (left, Form::Branch),
-                (">=", true) if is_index(left) => (right, Form::Return),
-                ("<=", true) if is_index(right) => (left, Form::Return),
-                _ => return None,
-            };
-            Some((at, *statement, bound, form))
-        })?;
+        let (guard_at, guard, bound, form) =
+            all.iter().enumerate().skip(at + 1).find_map(|(at, statement)| {
+                if Kind::of(*statement) != Kind::If || statement.child_by_field_name("alternative").is_some()
+                {
+                    return None;
+                }
+                let returns = is_bare_return(statement.child_by_field_name("consequence")?);
+                let (left, operator, right) = binary(condition(*statement)?)?;
+                let (bound, form) = match (operator, returns) {
+                    ("<", false) if is_index(left) => (right, Form::Branch),
+                    (">", false) if is_index(right) => (left, Form::Branch),
+                    (">=", true) if is_index(left) => (right, Form::Return),
+                    ("<=", true) if is_index(right) => (left, Form::Return),
+                    _ => return None,
+                };
+                Some((at, *statement, bound, form))
+            })?;
         let inner = match form {
             Form::Branch => statements(guard.child_by_field_name("consequence")?),
             Form::Return => all[guard_at + 1..].to_vec(),
@@ -112,9 +114,9 @@ impl<'c> Elementwise<'c> {
             let line = context.line(node.start_byte());
             return Err(format!("line {line} uses `{name}` before the guard"));
         }
-        let late = uses(context, kernel, self.index).into_iter().find(|node| {
-            self.after.iter().any(|statement| span(*statement).contains(span(*node)))
-        });
+        let late = uses(context, kernel, self.index)
+            .into_iter()
+            .find(|node| self.after.iter().any(|statement| span(*statement).contains(span(*node))));
         match late {
             Some(node) => {
                 Err(format!("line {} uses `{name}` after the guard", context.line(node.start_byte())))

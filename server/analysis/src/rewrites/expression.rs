@@ -112,7 +112,7 @@ pub fn goes_straight_to(context: &Context, function: &Function, node: Node) -> T
             Kind::Assignment => {
                 let operator = parent.child_by_field_name("operator").map_or("", |operator| operator.kind());
                 let left = parent.child_by_field_name("left").filter(|_| operator == "=");
-                return left.map_or(Type::UNKNOWN, |left| type_of_place(context, function, left));
+                return left.map_or(Type::UNKNOWN, |left| function.type_of(left));
             }
             Kind::Return => {
                 let is_lambda = std::iter::successors(Some(parent), |node| node.parent())
@@ -123,39 +123,30 @@ pub fn goes_straight_to(context: &Context, function: &Function, node: Node) -> T
                 let ty = parent.child_by_field_name("type");
                 return ty.map_or(Type::UNKNOWN, |ty| context.environment.type_of(context.text(ty)));
             }
-            Kind::Arguments => {
-                let callee = parent.parent().and_then(|call| call.child_by_field_name("function"));
-                let name = callee.map_or("", |callee| context.text(callee));
-                let is_float = maths(name) == Some(Maths::Float) && !context.defines(name);
-                return if is_float { Type::FLOAT } else { Type::UNKNOWN };
-            }
+            Kind::Arguments => return parameter_type(context, parent, at),
             _ => return Type::UNKNOWN,
         }
     }
     Type::UNKNOWN
 }
 
-/// The type of a variable, or of an element of one.
-fn type_of_place(context: &Context, function: &Function, place: Node) -> Type {
-    let mut depth = 0u8;
-    let mut at = place;
-    while let Kind::Subscript | Kind::Pointer | Kind::Parenthesized = Kind::of(at) {
-        let is_step = Kind::of(at) != Kind::Parenthesized;
-        if Kind::of(at) == Kind::Pointer && at.child(0).is_none_or(|first| first.kind() != "*") {
-            return Type::UNKNOWN;
-        }
-        depth += u8::from(is_step);
-        match at.child_by_field_name("argument").or_else(|| at.named_child(0)) {
-            Some(inner) => at = inner,
-            None => return Type::UNKNOWN,
-        }
+/// The type of the parameter that an argument goes to: of a float function of the maths library, or of the only function of its
+/// name in the file.
+fn parameter_type(context: &Context, arguments: Node, argument: Node) -> Type {
+    let callee = arguments.parent().and_then(|call| call.child_by_field_name("function"));
+    let Some(name) = callee.map(|callee| context.text(callee)) else { return Type::UNKNOWN };
+    if maths(name) == Some(Maths::Float) && !context.defines(name) {
+        return Type::FLOAT;
     }
-    let walker = function.walker();
-    let variable = walker.names.resolve(context.text(at), at.start_byte());
-    let variable = variable.map(|id| &walker.names.variables[id]);
-    match variable.filter(|variable| !variable.is_auto && variable.ty.pointers == depth) {
-        Some(variable) => Type { pointers: 0, ..variable.ty },
-        None => Type::UNKNOWN,
+    let mut cursor = arguments.walk();
+    let at = arguments.named_children(&mut cursor).position(|other| other == argument);
+    let mut functions = context.outline.functions.iter().filter(|f| f.name == name && f.is_definition);
+    match (functions.next(), functions.next(), at) {
+        (Some(function), None, Some(at)) if function.template_parameters.is_empty() => {
+            let parameter = function.parameters.get(at);
+            parameter.map_or(Type::UNKNOWN, |parameter| context.environment.type_of(&parameter.ty))
+        }
+        _ => Type::UNKNOWN,
     }
 }
 

@@ -40,7 +40,11 @@ fn find(context: &Context) -> Vec<Proposal> {
 }
 
 /// That what is done to one element may be done to several by one thread.
-fn repeats<'c>(context: &Context<'c>, kernel: &Function<'c>, element: &Elementwise<'c>) -> Result<(), String> {
+fn repeats<'c>(
+    context: &Context<'c>,
+    kernel: &Function<'c>,
+    element: &Elementwise<'c>,
+) -> Result<(), String> {
     let names = &kernel.walker().names;
     let place = element.inner_span().ok_or("the guard is around nothing")?;
     for node in element.inner.iter().flat_map(|statement| nodes(*statement)) {
@@ -48,7 +52,11 @@ fn repeats<'c>(context: &Context<'c>, kernel: &Function<'c>, element: &Elementwi
         match Kind::of(node) {
             Kind::Return => return Err(format!("line {line} leaves the kernel from inside the guard")),
             Kind::Lambda => return Err(format!("line {line} has a function in it")),
-            _ if matches!(node.kind(), "goto_statement" | "labeled_statement" | "asm_statement" | "gnu_asm_expression") => {
+            _ if matches!(
+                node.kind(),
+                "goto_statement" | "labeled_statement" | "asm_statement" | "gnu_asm_expression"
+            ) =>
+            {
                 return Err(format!("line {line} jumps, or is assembly"));
             }
             _ => {}
@@ -154,9 +162,9 @@ fn rewrite<'c>(
         _ => Vec::new(),
     };
     let gain = match set_up.filter(|_| !capped.is_empty()) {
-        Some(what) => Gain::Instructions {
-            words: format!("{what} is done by {CAP} blocks at most in place of all"),
-        },
+        Some(what) => {
+            Gain::Instructions { words: format!("{what} is done by {CAP} blocks at most in place of all") }
+        }
         None => Gain::Safety { words: "a grid of any size covers all elements".to_owned() },
     };
     let mut edits = kernel_edits(context, kernel, element);
@@ -203,7 +211,8 @@ fn caps<'c>(context: &Context<'c>, launched: &Launched<'c>) -> Vec<Edit> {
             Some(id) => names.variables[id].ty.is_integer(),
             None => matches!(Kind::of(node), Kind::Binary | Kind::Parenthesized),
         };
-        let is_float = nodes(node).any(|part| Kind::of(part) == Kind::Call || context.text(part).contains('.'));
+        let is_float =
+            nodes(node).any(|part| Kind::of(part) == Kind::Call || context.text(part).contains('.'));
         if !is_plain || is_float {
             return Vec::new();
         }

@@ -27,7 +27,7 @@ pub struct Launched<'c> {
 ///
 /// # Errors
 /// Why there may be others than those that are seen.
-pub fn launches_of<'c>(context: &Context<'c>, kernel: &Function<'c>) -> Result<Launched<'c>, String> {
+pub fn launches_of<'c>(context: &Context<'c>, kernel: &Function) -> Result<Launched<'c>, String> {
     let name = kernel.outline.name.as_str();
     if kernel.outline.kind != FunctionKind::Kernel {
         return Err(format!("`{name}` is no kernel"));

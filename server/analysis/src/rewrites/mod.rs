@@ -11,6 +11,7 @@
 //! **Invariant:** no edit touches a macro's body or a region under `#if`, and a candidate that was rewritten is not rewritten by
 //! the same rule again.
 
+mod allocated;
 mod atomics;
 mod context;
 mod cover;
@@ -19,9 +20,15 @@ mod elementwise;
 mod expression;
 mod grid_stride;
 mod launch_bounds;
+mod launch_check;
 mod launched;
+mod literals;
+mod padding;
 mod powers;
+mod reduction;
+mod restrict;
 mod statements;
+mod step;
 mod threads;
 mod tiled_transpose;
 mod uses;
@@ -165,13 +172,18 @@ impl Gain {
 
 /// Every rule there is, in the order in which they are tried.
 pub static RULES: &[&Rule] = &[
-    &powers::RULE,
     &tiled_transpose::RULE,
+    &reduction::RULE,
     &warp_shuffle::RULE,
+    &padding::RULE,
+    &literals::RULE,
+    &powers::RULE,
     &vectors::RULE,
     &atomics::RULE,
-    &grid_stride::RULE,
+    &restrict::RULE,
     &launch_bounds::RULE,
+    &grid_stride::RULE,
+    &launch_check::RULE,
 ];
 
 /// What the rules can do in a CUDA file, in the order of the text. `scope` is a selection: only places in it are proposed, though a

@@ -144,8 +144,19 @@ pub fn callees<'c>(context: &Context<'c>, node: Node<'c>) -> Vec<&'c str> {
 /// Whether threads of a block may wait for each other, or exchange values, by a call of this name.
 pub fn is_collective(name: &str) -> bool {
     const WORDS: &[&str] = &[
-        "sync", "shfl", "ballot", "__any", "__all", "vote", "activemask", "barrier", "match_any", "match_all",
-        "reduce", "wait", "arrive",
+        "sync",
+        "shfl",
+        "ballot",
+        "__any",
+        "__all",
+        "vote",
+        "activemask",
+        "barrier",
+        "match_any",
+        "match_all",
+        "reduce",
+        "wait",
+        "arrive",
     ];
     let lower = name.to_ascii_lowercase();
     WORDS.iter().any(|word| lower.contains(word))
@@ -157,8 +168,8 @@ pub fn removal(context: &Context, statement: Node) -> Edit {
     let source = context.source;
     let line_start = source[..place.start].rfind('\n').map_or(0, |at| at + 1);
     let line_end = source[place.end..].find('\n').map_or(source.len(), |at| place.end + at + 1);
-    let alone = source[line_start..place.start].trim().is_empty()
-        && source[place.end..line_end].trim().is_empty();
+    let alone =
+        source[line_start..place.start].trim().is_empty() && source[place.end..line_end].trim().is_empty();
     Edit::replace(if alone { Span::new(line_start, line_end) } else { place }, "")
 }
 

@@ -179,7 +179,9 @@ pub fn is_uniform<'c>(context: &Context<'c>, function: &Function<'c>, node: Node
                 if matches!(argument, "blockIdx" | "blockDim" | "gridDim") {
                     continue;
                 }
-                if argument == "threadIdx" || next.child_by_field_name("operator").is_none_or(|o| o.kind() != ".") {
+                if argument == "threadIdx"
+                    || next.child_by_field_name("operator").is_none_or(|o| o.kind() != ".")
+                {
                     return false;
                 }
                 open.extend(next.child_by_field_name("argument"));
@@ -195,7 +197,11 @@ pub fn is_uniform<'c>(context: &Context<'c>, function: &Function<'c>, node: Node
 }
 
 /// For a name that is the same for all threads: what it stands for, if it is a local one.
-fn uniform_name<'c>(context: &Context<'c>, function: &Function<'c>, name: Node<'c>) -> Option<Option<Node<'c>>> {
+fn uniform_name<'c>(
+    context: &Context<'c>,
+    function: &Function<'c>,
+    name: Node<'c>,
+) -> Option<Option<Node<'c>>> {
     let names = &function.walker().names;
     let text = context.text(name);
     let Some(id) = names.resolve(text, name.start_byte()) else {

@@ -162,7 +162,9 @@ fn shape<'c>(context: &Context<'c>, kernel: &Function<'c>, copy: &Copy<'c>) -> R
                     let asked = condition(*statement).ok_or_else(|| elsewhere(*statement))?;
                     let then = statement.child_by_field_name("consequence");
                     let then = then.ok_or_else(|| elsewhere(*statement))?;
-                    if statement.child_by_field_name("alternative").is_some() || !has_no_effect(context, asked) {
+                    if statement.child_by_field_name("alternative").is_some()
+                        || !has_no_effect(context, asked)
+                    {
                         return Err(elsewhere(*statement));
                     }
                     if found.place.is_empty() {
@@ -218,7 +220,9 @@ fn apart(
         return Err("what is copied is no parameter of the kernel".to_owned());
     };
     if input == output {
-        return Err(format!("`{input}` is read and written: an element may be overwritten before it is read"));
+        return Err(format!(
+            "`{input}` is read and written: an element may be overwritten before it is read"
+        ));
     }
     let at = |name: &str| kernel.outline.parameters.iter().position(|parameter| parameter.name == name);
     let (Some(from), Some(to)) = (at(input), at(output)) else {
@@ -307,8 +311,7 @@ fn plain<'c>(
 
 /// Whether a name stands where it is declared.
 fn is_declarator(parent: Node, name: Node) -> bool {
-    parent.child_by_field_name("declarator") == Some(name)
-        || Kind::of(parent) == Kind::Declaration
+    parent.child_by_field_name("declarator") == Some(name) || Kind::of(parent) == Kind::Declaration
 }
 
 /// The element type of a pointer parameter, as written.
@@ -434,7 +437,8 @@ impl<'c> Writer<'_, 'c> {
                     continue;
                 }
                 let all = self.shape.outside.iter().chain(&self.shape.inside);
-                let mut all = all.filter(|node| names_declared(self.context, **node).contains(&variable.name));
+                let mut all =
+                    all.filter(|node| names_declared(self.context, **node).contains(&variable.name));
                 let declaration = all.next().ok_or_else(|| format!("`{}` is changed", variable.name))?;
                 if !variable.writes.is_empty() || !has_no_effect(self.context, *declaration) {
                     return Err(format!("`{}` is more than an index", variable.name));
@@ -458,8 +462,10 @@ impl<'c> Writer<'_, 'c> {
 
     /// New names for what the swapped thread computes, and its own coordinates.
     fn renames(&self, uses: &[Node<'c>]) -> Result<Vec<(String, String)>, String> {
-        let mut renames =
-            vec![("threadIdx.x".to_owned(), "threadIdx.y".to_owned()), ("threadIdx.y".to_owned(), "threadIdx.x".to_owned())];
+        let mut renames = vec![
+            ("threadIdx.x".to_owned(), "threadIdx.y".to_owned()),
+            ("threadIdx.y".to_owned(), "threadIdx.x".to_owned()),
+        ];
         let mut all = uses.to_vec();
         all.extend(&self.shape.conditions);
         for declaration in self.needed(&all)? {

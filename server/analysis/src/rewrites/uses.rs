@@ -30,11 +30,16 @@ pub fn nodes(root: Node) -> impl Iterator<Item = Node> {
 }
 
 /// Where the variable with this number is named, its declaration left out.
-pub fn uses<'c>(context: &Context<'c>, function: &Function<'c>, variable: usize) -> Vec<Node<'c>> {
+pub fn uses<'c>(context: &Context, function: &Function<'c>, variable: usize) -> Vec<Node<'c>> {
     let walker = function.walker();
     let name = walker.names.variables[variable].name;
     nodes(function.node)
         .filter(|node| Kind::of(*node) == Kind::Identifier && context.text(*node) == name)
         .filter(|node| walker.names.resolve(name, node.start_byte()) == Some(variable))
         .collect()
+}
+
+/// Whether `inner` is `outer` or stands in it.
+pub fn is_within(inner: Node, outer: Node) -> bool {
+    outer.start_byte() <= inner.start_byte() && inner.end_byte() <= outer.end_byte()
 }

@@ -22,18 +22,15 @@ use crate::rules::names::Storage;
 use crate::rules::types::{Type, maths};
 
 /// The rule.
-pub static RULE: Rule = Rule {
-    code: Code::VECTOR_ACCESS,
-    title: "Load and store four elements at once",
-    finding: None,
-    find,
-};
+pub static RULE: Rule =
+    Rule { code: Code::VECTOR_ACCESS, title: "Load and store four elements at once", finding: None, find };
 
 /// Bytes of the widest load and store of a thread: CUDA C++ Programming Guide, "Device Memory Accesses".
 const WIDEST: i64 = 16;
 
 /// Functions that allocate device memory, with alignment for every type: CUDA C++ Programming Guide, "Device Memory Accesses".
-const ALLOCATORS: &[&str] = &["cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaHostAlloc", "cudaMallocHost"];
+const ALLOCATORS: &[&str] =
+    &["cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaHostAlloc", "cudaMallocHost"];
 
 const MEMBERS: &[&str] = &["x", "y", "z", "w"];
 
@@ -57,7 +54,8 @@ fn find(context: &Context) -> Vec<Proposal> {
         let Some(element) = Elementwise::of(context, kernel, block) else { continue };
         // Kernels that do more than one thing to their element are others, not refused ones.
         let [statement] = element.inner.as_slice() else { continue };
-        let Some(assignment) = statement.named_child(0).filter(|node| Kind::of(*node) == Kind::Assignment) else {
+        let Some(assignment) = statement.named_child(0).filter(|node| Kind::of(*node) == Kind::Assignment)
+        else {
             continue;
         };
         if assignment.child_by_field_name("left").is_none_or(|left| Kind::of(left) != Kind::Subscript) {
@@ -226,7 +224,12 @@ fn is_allocated<'c>(context: &Context<'c>, caller: &Function<'c>, launch: &Launc
             Kind::Pointer if at.child(0).is_some_and(|o| o.kind() == "&") => {
                 while Kind::of(at) != Kind::Arguments {
                     match at.parent() {
-                        Some(parent) if matches!(Kind::of(parent), Kind::Cast | Kind::Parenthesized | Kind::Arguments) => {
+                        Some(parent)
+                            if matches!(
+                                Kind::of(parent),
+                                Kind::Cast | Kind::Parenthesized | Kind::Arguments
+                            ) =>
+                        {
                             at = parent;
                         }
                         _ => return false,
@@ -289,7 +292,8 @@ fn rewrite<'c>(
     let mut edits = kernel_edits(context, kernel, element, &arrays, lanes)?;
     edits.extend(grids);
     let title = format!("Load and store {lanes} elements of {} bytes at once", WIDEST / lanes);
-    let words = format!("one load or store of {WIDEST} bytes in place of {lanes}, by one thread in place of {lanes}");
+    let words =
+        format!("one load or store of {WIDEST} bytes in place of {lanes}, by one thread in place of {lanes}");
     let mut rewrite = RULE.rewrite(span(element.inner[0]), title, edits, Gain::Instructions { words });
     let bound = context.text(element.bound);
     rewrite.proven = vec![
@@ -361,7 +365,11 @@ fn kernel_edits<'c>(
     let mut lines = vec![format!("if ({index} + {} < {}) {{", lanes - 1, guarded(element.bound, bound))];
     let mut names = Vec::new();
     for array in arrays {
-        let name = unused_name(context, kernel, &format!("{}{}", array.name, if array.name.contains('_') { "_vector" } else { "Vector" }));
+        let name = unused_name(
+            context,
+            kernel,
+            &format!("{}{}", array.name, if array.name.contains('_') { "_vector" } else { "Vector" }),
+        );
         let vector = array.vector;
         if array.is_loaded {
             let (constant, cast) = if array.is_stored { ("", "") } else { ("const ", "const ") };

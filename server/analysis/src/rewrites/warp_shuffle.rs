@@ -53,7 +53,8 @@ fn find(context: &Context) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for kernel in context.kernels() {
         for node in nodes(kernel.node).filter(|node| Kind::of(*node) == Kind::For) {
-            if let Some(tree) = tree(context, kernel, node).filter(|tree| !stops_early(context, kernel, tree)) {
+            if let Some(tree) = tree(context, kernel, node).filter(|tree| !stops_early(context, kernel, tree))
+            {
                 let proposal = rewrite(context, kernel, &tree);
                 let head = Span::new(node.start_byte(), tree.condition.end_byte());
                 proposals.push(proposal.unwrap_or_else(|reason| RULE.refuse(head, reason)));
@@ -73,19 +74,27 @@ fn tree<'c>(context: &Context<'c>, kernel: &Function<'c>, node: Node<'c>) -> Opt
             let declarator = initializer.child_by_field_name("declarator")?;
             (declarator.child_by_field_name("declarator")?, declarator.child_by_field_name("value")?)
         }
-        Kind::Assignment => (initializer.child_by_field_name("left")?, initializer.child_by_field_name("right")?),
+        Kind::Assignment => {
+            (initializer.child_by_field_name("left")?, initializer.child_by_field_name("right")?)
+        }
         _ => return None,
     };
     let asked = node.child_by_field_name("condition")?;
     let stride = names.resolve(context.text(name), asked.start_byte())?;
     let update = context.text(node.child_by_field_name("update")?).split_whitespace().collect::<String>();
     let name = names.variables[stride].name;
-    let halves = [format!("{name}>>=1"), format!("{name}/=2"), format!("{name}={name}>>1"), format!("{name}={name}/2")];
+    let halves = [
+        format!("{name}>>=1"),
+        format!("{name}/=2"),
+        format!("{name}={name}>>1"),
+        format!("{name}={name}/2"),
+    ];
     if !halves.contains(&update) {
         return None;
     }
     let list = statements(node.child_by_field_name("body")?);
-    let is_barrier = |node: &Node| context.text(*node).split_whitespace().collect::<String>() == "__syncthreads();";
+    let is_barrier =
+        |node: &Node| context.text(*node).split_whitespace().collect::<String>() == "__syncthreads();";
     if !list.iter().any(is_barrier) {
         return None;
     }
@@ -208,9 +217,7 @@ pub fn all_arrive(context: &Context, kernel: &Function, statement: Node) -> Resu
     }
     let leaves = |node: &Node| Kind::of(*node) == Kind::Return && node.start_byte() < statement.start_byte();
     match nodes(kernel.node).find(leaves) {
-        Some(node) => {
-            Err(format!("threads may leave at line {} before it", context.line(node.start_byte())))
-        }
+        Some(node) => Err(format!("threads may leave at line {} before it", context.line(node.start_byte()))),
         None => Ok(()),
     }
 }
@@ -272,7 +279,9 @@ pub fn readers<'c>(
 /// reduction put into the first elements. (Its right side comes later in the text, and reads an element at most that was
 /// looked at.)
 fn is_written_by_all<'c>(context: &Context<'c>, kernel: &Function<'c>, access: Node<'c>) -> bool {
-    let Some(assignment) = access.parent().filter(|parent| Kind::of(*parent) == Kind::Assignment) else { return false };
+    let Some(assignment) = access.parent().filter(|parent| Kind::of(*parent) == Kind::Assignment) else {
+        return false;
+    };
     let is_plain = assignment.child_by_field_name("operator").is_some_and(|operator| operator.kind() == "=")
         && assignment.child_by_field_name("left") == Some(access);
     let name = access.child_by_field_name("argument").map_or("", |name| context.text(name));
@@ -403,7 +412,13 @@ fn rewrite<'c>(context: &Context<'c>, kernel: &Function<'c>, tree: &Tree<'c>) ->
     Ok(Proposal::Rewrite(rewrite))
 }
 
-fn edits<'c>(context: &Context<'c>, kernel: &Function<'c>, tree: &Tree<'c>, ty: &str, wait: bool) -> Vec<Edit> {
+fn edits<'c>(
+    context: &Context<'c>,
+    kernel: &Function<'c>,
+    tree: &Tree<'c>,
+    ty: &str,
+    wait: bool,
+) -> Vec<Edit> {
     let names = &kernel.walker().names;
     let (array, stride) = (names.variables[tree.array].name, names.variables[tree.stride].name);
     let own = context.indentation(tree.node.start_byte());

@@ -40,7 +40,8 @@ pub(super) fn find(context: &Context) -> Vec<Proposal> {
     for function in context.device_functions() {
         for block in nodes(function.node).filter(|node| Kind::of(*node) == Kind::Compound) {
             let Some(steps) = tail(context, function, block) else { continue };
-            let place = Span::new(steps[0].statement.start_byte(), steps[steps.len() - 1].statement.end_byte());
+            let place =
+                Span::new(steps[0].statement.start_byte(), steps[steps.len() - 1].statement.end_byte());
             let proposal = rewrite(context, function, block, &steps);
             proposals.push(proposal.unwrap_or_else(|reason| RULE.refuse(place, reason)));
         }
@@ -58,7 +59,8 @@ fn tail<'c>(context: &Context<'c>, function: &Function<'c>, block: Node<'c>) -> 
                 let follows = match found.last() {
                     None => matches!(step.distance, 16 | 32),
                     Some(last) => {
-                        step.distance * 2 == last.distance && (step.array, step.index) == (last.array, last.index)
+                        step.distance * 2 == last.distance
+                            && (step.array, step.index) == (last.array, last.index)
                     }
                 };
                 if !follows {
@@ -78,14 +80,16 @@ fn step<'c>(context: &Context<'c>, function: &Function<'c>, statement: Node<'c>)
     if Kind::of(statement) == Kind::If {
         let asked = condition(statement)?;
         let list = statements(statement.child_by_field_name("consequence")?);
-        let is_same = is_uniform(context, function, asked) && statement.child_by_field_name("alternative").is_none();
+        let is_same =
+            is_uniform(context, function, asked) && statement.child_by_field_name("alternative").is_none();
         inner = *list.first().filter(|_| is_same && list.len() == 1)?;
     }
     let assignment = inner.named_child(0).filter(|node| Kind::of(*node) == Kind::Assignment)?;
     let left = assignment.child_by_field_name("left")?;
     let (array, index, 0) = element(context, function, left)? else { return None };
     let right = bare(assignment.child_by_field_name("right")?);
-    let same = |node: Node<'c>| element(context, function, node).filter(|(a, i, _)| (*a, *i) == (array, index));
+    let same =
+        |node: Node<'c>| element(context, function, node).filter(|(a, i, _)| (*a, *i) == (array, index));
     let operator = assignment.child_by_field_name("operator")?.kind();
     let combines = |operator: &str| matches!(operator, "+" | "*" | "&" | "|" | "^");
     let (own, other) = if operator != "=" {
@@ -185,7 +189,8 @@ fn in_kernel<'c>(
         let argument = first.child_by_field_name("argument").ok_or("the steps could not be read")?;
         let target = fixed_value(context, kernel, argument).map(bare);
         let target = target.and_then(|target| names.resolve(context.text(target), target.start_byte()));
-        array = target.ok_or_else(|| format!("what `{}` points to is not known", names.variables[array].name))?;
+        array =
+            target.ok_or_else(|| format!("what `{}` points to is not known", names.variables[array].name))?;
     }
     shown(context, kernel, branch, array)
 }
@@ -202,7 +207,8 @@ fn shown<'c>(
     let asked = condition(branch).ok_or("the branch around the steps could not be read")?;
     let is_first_warp = match binary(asked) {
         Some((left, "<", right)) => {
-            is_builtin(context, kernel, left, "threadIdx.x") && value(context, kernel, right, None) == Some(WARP)
+            is_builtin(context, kernel, left, "threadIdx.x")
+                && value(context, kernel, right, None) == Some(WARP)
         }
         Some((left, "<=", right)) => {
             is_builtin(context, kernel, left, "threadIdx.x")
@@ -250,7 +256,8 @@ fn in_callers<'c>(
     let is_all = block.parent() == Some(function.node) && statements(block).len() >= steps.len();
     let others = statements(block).into_iter().filter(|node| !steps.iter().any(|s| s.statement == *node));
     let are_waits = others.into_iter().all(|node| context.text(node).contains("__syncwarp"));
-    let written = function.walker().names.variables.iter().any(|v| v.name == steps[0].index && !v.writes.is_empty());
+    let written =
+        function.walker().names.variables.iter().any(|v| v.name == steps[0].index && !v.writes.is_empty());
     if !is_all || !are_waits || written {
         return Err(format!("`{name}` does more than these steps"));
     }
@@ -304,7 +311,9 @@ fn at_call<'c>(
     let array = array.ok_or_else(|| format!("the call at line {line} is not with an array of the kernel"))?;
     let statement = call.parent().filter(|parent| Kind::of(*parent) == Kind::ExpressionStatement);
     let mut branch = statement.and_then(|statement| statement.parent());
-    if let Some(block) = branch.filter(|block| Kind::of(*block) == Kind::Compound && statements(*block).len() == 1) {
+    if let Some(block) =
+        branch.filter(|block| Kind::of(*block) == Kind::Compound && statements(*block).len() == 1)
+    {
         branch = block.parent();
     }
     let branch = branch.filter(|branch| Kind::of(*branch) == Kind::If);

@@ -13,7 +13,7 @@ mod arithmetic;
 mod banks;
 mod bounds;
 mod call;
-mod checks;
+pub mod checks;
 mod coalescing;
 mod environment;
 mod evaluate;

@@ -4,6 +4,8 @@
 //! recursion, so depth costs memory only. How values combine is in `evaluate`; here is what is open around the
 //! current node: scopes, loops, branches that only a few threads take.
 
+use std::collections::HashMap;
+
 use smallvec::SmallVec;
 use tree_sitter::Node;
 
@@ -65,12 +67,28 @@ pub struct Walker<'t> {
     pub(crate) last_remainder: Option<(Node<'t>, Node<'t>)>,
     /// What the function returns.
     pub(crate) returns: Type,
+    /// The type of each expression by its node's number, where it was asked to keep them: the rules have no use for it.
+    pub(crate) types: Option<HashMap<usize, Type>>,
 }
 
 /// Walks over a function, with these template arguments, and notes what the rules need.
 pub fn walk<'t>(context: &FunctionContext<'t>, instance: &'t [Option<i64>]) -> Walker<'t> {
+    let mut walker = walker(context, instance);
+    walker.run(context.node);
+    walker
+}
+
+/// The same, and keeps the type of every expression.
+pub fn walk_keeping_types<'t>(context: &FunctionContext<'t>) -> Walker<'t> {
+    let mut walker = walker(context, &[]);
+    walker.types = Some(HashMap::new());
+    walker.run(context.node);
+    walker
+}
+
+fn walker<'t>(context: &FunctionContext<'t>, instance: &'t [Option<i64>]) -> Walker<'t> {
     let names = Names::of(context.node, context.source, context.environment);
-    let mut walker = Walker {
+    Walker {
         source: context.source,
         function: context.function,
         environment: context.environment,
@@ -89,9 +107,8 @@ pub fn walk<'t>(context: &FunctionContext<'t>, instance: &'t [Option<i64>]) -> W
             .child_by_field_name("type")
             .and_then(|ty| context.source.get(ty.byte_range()))
             .map_or(Type::UNKNOWN, |ty| context.environment.type_of(ty)),
-    };
-    walker.run(context.node);
-    walker
+        types: None,
+    }
 }
 
 impl<'t> Walker<'t> {
@@ -166,6 +183,9 @@ impl<'t> Walker<'t> {
         let mark = frame.mark.min(self.stack.len());
         let children: SmallVec<[Entry<'t>; 4]> = self.stack.drain(mark..).collect();
         let value = self.evaluate(frame.node, frame.kind, &children);
+        if let Some(types) = &mut self.types {
+            types.insert(frame.node.id(), value.loaded().ty);
+        }
         self.stack.push(Entry { node: frame.node, field: frame.field, value });
     }
 
