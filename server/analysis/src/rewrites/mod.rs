@@ -30,6 +30,7 @@ mod restrict;
 mod statements;
 mod step;
 mod threads;
+mod tile_text;
 mod tiled_transpose;
 mod uses;
 mod vectors;
