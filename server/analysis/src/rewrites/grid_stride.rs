@@ -77,6 +77,11 @@ fn repeats<'c>(
             && variable.ty.pointers.saturating_sub(u8::from(!variable.dimensions.is_empty())) == 0
             && is_changed(context, kernel, variable.name, place)
     });
+    if let Some(line) = overwrites_shared(context, kernel, element) {
+        return Err(format!(
+            "line {line} would overwrite in shared memory what the element before left there"
+        ));
+    }
     match carried {
         Some(variable) => Err(format!("`{}` would be carried from one element to the next", variable.name)),
         None => changes_pointer(context, kernel, place),
@@ -105,6 +110,31 @@ fn is_changed<'c>(context: &Context<'c>, kernel: &Function<'c>, name: &str, plac
         }
         _ => false,
     })
+}
+
+/// The line that sets an element of shared memory, rather than adding to it.
+fn overwrites_shared<'c>(
+    context: &Context<'c>,
+    kernel: &Function<'c>,
+    element: &Elementwise<'c>,
+) -> Option<usize> {
+    let names = &kernel.walker().names;
+    // A pointer of the thread's own may point into shared memory.
+    let may_be_shared = |id: usize| {
+        let variable = &names.variables[id];
+        variable.storage == Storage::Shared || variable.storage == Storage::Local && variable.ty.pointers > 0
+    };
+    let is_shared = |target: Node<'c>| {
+        nodes(target)
+            .filter(|node| Kind::of(*node) == Kind::Identifier)
+            .any(|node| names.resolve(context.text(node), node.start_byte()).is_some_and(may_be_shared))
+    };
+    let mut sets = element.inner.iter().flat_map(|statement| nodes(*statement)).filter(|node| {
+        let operator = node.child_by_field_name("operator").map_or("", |operator| operator.kind());
+        Kind::of(*node) == Kind::Assignment && operator == "="
+    });
+    let found = sets.find(|node| node.child_by_field_name("left").is_some_and(is_shared))?;
+    Some(context.line(found.start_byte()))
 }
 
 /// That no pointer from outside is moved.
@@ -151,6 +181,7 @@ fn rewrite<'c>(
     context.is_whole(kernel)?;
     element.index_is_free(context, kernel)?;
     repeats(context, kernel, element)?;
+    blocks_are_alike(context, kernel, element)?;
     if names_builtin(context, kernel, "blockIdx.y") || names_builtin(context, kernel, "threadIdx.y") {
         return Err("the kernel has a second dimension".to_owned());
     }
@@ -158,8 +189,8 @@ fn rewrite<'c>(
     let (name, bound) = (kernel.walker().names.variables[element.index].name, context.text(element.bound));
     let set_up = set_up(context, element);
     let capped = match set_up {
-        Some(_) if counts_blocks_once(context, kernel) => caps(context, launched),
-        _ => Vec::new(),
+        Some(_) => caps(context, launched),
+        None => Vec::new(),
     };
     let gain = match set_up.filter(|_| !capped.is_empty()) {
         Some(what) => {
@@ -187,12 +218,44 @@ fn rewrite<'c>(
     Ok(Proposal::Rewrite(rewrite))
 }
 
-/// Whether the number of blocks matters for nothing but the index.
-fn counts_blocks_once(context: &Context, kernel: &Function) -> bool {
-    let count = |name: &str| {
-        nodes(kernel.node).filter(|n| Kind::of(*n) == Kind::Field && context.text(*n) == name).count()
+/// Why a grid with fewer blocks would give something else: a block's number decides more than the index.
+fn blocks_are_alike<'c>(
+    context: &Context<'c>,
+    kernel: &Function<'c>,
+    element: &Elementwise<'c>,
+) -> Result<(), String> {
+    let names = &kernel.walker().names;
+    // Names that stand for a block's number, directly or through others.
+    let mut of_block: Vec<usize> = Vec::new();
+    let means_block = |node: Node<'c>, of_block: &[usize]| {
+        nodes(node).filter(|part| Kind::of(*part) == Kind::Identifier).any(|part| {
+            let text = context.text(part);
+            matches!(text, "blockIdx" | "gridDim")
+                || names.resolve(text, part.start_byte()).is_some_and(|id| of_block.contains(&id))
+        })
     };
-    count("blockIdx.x") == 1 && count("gridDim.x") == 0
+    for (id, variable) in names.variables.iter().enumerate().filter(|(id, _)| *id != element.index) {
+        if variable.initial.is_some_and(|initial| means_block(initial, &of_block)) {
+            of_block.push(id);
+        }
+    }
+    let mut harmless: Vec<Span> =
+        of_block.iter().filter_map(|id| names.variables[*id].initial).map(span).collect();
+    harmless.push(span(element.start));
+    let other = nodes(kernel.node).filter(|node| Kind::of(*node) == Kind::Identifier).find(|node| {
+        let is_declared =
+            node.parent().is_some_and(|parent| parent.child_by_field_name("declarator") == Some(*node));
+        !is_declared
+            && !harmless.iter().any(|place| place.contains(span(*node)))
+            && means_block(*node, &of_block)
+    });
+    match other {
+        Some(node) => Err(format!(
+            "line {} depends on the block, whose elements would be others with fewer blocks",
+            context.line(node.start_byte())
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The edits that cap the grids of launches, where these are written as one plain number.

@@ -170,7 +170,11 @@ pub fn removal(context: &Context, statement: Node) -> Edit {
     let line_end = source[place.end..].find('\n').map_or(source.len(), |at| place.end + at + 1);
     let alone =
         source[line_start..place.start].trim().is_empty() && source[place.end..line_end].trim().is_empty();
-    Edit::replace(if alone { Span::new(line_start, line_end) } else { place }, "")
+    // The blanks behind it go too: what follows is a comment or another statement.
+    let blanks = source[place.end..].len() - source[place.end..].trim_start_matches(' ').len();
+    let place =
+        if alone { Span::new(line_start, line_end) } else { Span::new(place.start, place.end + blanks) };
+    Edit::replace(place, "")
 }
 
 /// The edits that put every line of `place` one level deeper, its first line included if the place begins it.
