@@ -309,7 +309,7 @@ fn count<'c>(context: &Context<'c>, function: &Function<'c>, add: &Add<'c>) -> R
          all lanes it may do so itself{}",
         if is_shared { ", and shared atomics are cheap" } else { "" }
     );
-    let mut rewrite = RULE.rewrite(span(add.call), title, edits, Gain::Instructions { words });
+    let mut rewrite = RULE.rewrite(span(add.call), title, edits, Gain::Atomics { words });
     rewrite.proven.push(format!("`{}` is the same for all lanes", context.text(add.address)));
     rewrite.proven.push("1 is added, and integers add up alike in any order".to_owned());
     if !add.is_statement {
@@ -434,7 +434,7 @@ fn sum<'c>(context: &Context<'c>, function: &Function<'c>, add: &Add<'c>) -> Res
     edits.push(Edit::insert(end.last.end_byte(), lines.join("\n")));
     let title = format!("Add up a warp before the atomic at `{}`", context.text(add.address));
     let words = format!("one atomic for a warp in place of {WARP}, after five shuffles");
-    let mut rewrite = RULE.rewrite(span(add.call), title, edits, Gain::Instructions { words });
+    let mut rewrite = RULE.rewrite(span(add.call), title, edits, Gain::Atomics { words });
     rewrite.changes_rounding = matches!(ty, "float" | "double");
     rewrite.proven = vec![
         format!("`{}` is the same for all lanes", context.text(add.address)),

@@ -44,6 +44,22 @@ pub fn covers<'c>(
     Ok(())
 }
 
+/// The number of elements of the smallest launch, where all are known.
+pub fn least<'c>(
+    context: &Context<'c>,
+    kernel: &Function<'c>,
+    launched: &Launched<'c>,
+    bound: Node<'c>,
+) -> Option<i64> {
+    let counts = launched.launches.iter().map(|launch| {
+        let caller = context.functions.iter().filter(|f| f.outline.span.contains(launch.span));
+        let caller = caller.min_by_key(|f| f.outline.span.len())?;
+        let host = Sizes { context, function: caller, at: launch.span.start };
+        number(&host.of_kernel(kernel, launch, bound)?)
+    });
+    counts.collect::<Option<Vec<i64>>>()?.into_iter().min()
+}
+
 fn launch_covers<'c>(
     context: &Context<'c>,
     kernel: &Function<'c>,

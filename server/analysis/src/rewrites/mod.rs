@@ -142,6 +142,11 @@ pub enum Gain {
         /// Which.
         words: String,
     },
+    /// Fewer lanes for which an atomic has to be done one after the other.
+    Atomics {
+        /// How.
+        words: String,
+    },
     /// Registers better planned.
     Registers {
         /// How.
@@ -165,6 +170,9 @@ impl Gain {
                 format!("{to} instead of {from} wavefronts a request (bank conflicts of the access)")
             }
             Self::Instructions { words } => format!("{words} (instructions executed)"),
+            Self::Atomics { words } => {
+                format!("{words} (lanes serialised by atomics; a few more instructions)")
+            }
             Self::Registers { words } => format!("{words} (registers and spills that ptxas reports)"),
             Self::Safety { words } => format!("{words} (no time is won)"),
         }
