@@ -94,6 +94,10 @@ codes! {
     CONST_RESTRICT = Rewrite "rewrite/const-restrict" Hint "Add `const` and `__restrict__` to a kernel's pointers";
     /// Double literals among floats, made floats.
     FLOAT_LITERALS = Rewrite "rewrite/float-literals" Hint "Make the literals among floats floats";
+    /// One element a thread as a loop over elements a grid apart.
+    GRID_STRIDE_LOOP = Rewrite "rewrite/grid-stride-loop" Hint "Loop over elements a grid apart";
+    /// The block size of the only launch, told to the compiler.
+    LAUNCH_BOUNDS = Rewrite "rewrite/launch-bounds" Hint "Bound the kernel's block size";
     /// A check after a launch.
     LAUNCH_ERROR_CHECK = Rewrite "rewrite/launch-error-check" Hint "Check the launch for errors";
     /// One more element in each row of a shared tile.
@@ -102,6 +106,14 @@ codes! {
     POWERS_TO_PRODUCTS = Rewrite "rewrite/powers-to-products" Hint "Write small powers as products";
     /// A reduction tree whose working threads stay together.
     SEQUENTIAL_ADDRESSING = Rewrite "rewrite/sequential-addressing" Hint "Keep the working threads of a reduction together";
+    /// A copy that is strided on one side, through a tile in shared memory.
+    TILED_TRANSPOSE = Rewrite "rewrite/tiled-transpose" Hint "Transpose through a shared tile";
+    /// An elementwise kernel with loads and stores of 16 bytes.
+    VECTOR_ACCESS = Rewrite "rewrite/vector-access" Hint "Load and store four elements at once";
+    /// One atomic for the lanes of a warp.
+    WARP_AGGREGATED_ATOMICS = Rewrite "rewrite/warp-aggregated-atomics" Hint "Do one atomic for a warp";
+    /// The last steps of a block's reduction by shuffles.
+    WARP_SHUFFLE_TAIL = Rewrite "rewrite/warp-shuffle-tail" Hint "Finish the block reduction with warp shuffles";
     /// A CUDA API call whose error is dropped.
     API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored";
     /// A block of more than 1024 threads, or not a multiple of the warp.

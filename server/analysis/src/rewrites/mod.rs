@@ -12,9 +12,14 @@
 //! the same rule again.
 
 mod allocated;
+mod atomics;
 mod context;
+mod cover;
 mod edit;
+mod elementwise;
 mod expression;
+mod grid_stride;
+mod launch_bounds;
 mod launch_check;
 mod launched;
 mod literals;
@@ -22,8 +27,15 @@ mod padding;
 mod powers;
 mod reduction;
 mod restrict;
+mod statements;
 mod step;
+mod threads;
+mod tile_text;
+mod tiled_transpose;
 mod uses;
+mod vectors;
+mod warp_shuffle;
+mod warp_tail;
 
 #[cfg(test)]
 mod tests;
@@ -130,6 +142,16 @@ pub enum Gain {
         /// Which.
         words: String,
     },
+    /// Fewer lanes for which an atomic has to be done one after the other.
+    Atomics {
+        /// How.
+        words: String,
+    },
+    /// Registers better planned.
+    Registers {
+        /// How.
+        words: String,
+    },
     /// Nothing gets faster; something gets safer.
     Safety {
         /// What.
@@ -148,14 +170,30 @@ impl Gain {
                 format!("{to} instead of {from} wavefronts a request (bank conflicts of the access)")
             }
             Self::Instructions { words } => format!("{words} (instructions executed)"),
+            Self::Atomics { words } => {
+                format!("{words} (lanes serialised by atomics; a few more instructions)")
+            }
+            Self::Registers { words } => format!("{words} (registers and spills that ptxas reports)"),
             Self::Safety { words } => format!("{words} (no time is won)"),
         }
     }
 }
 
 /// Every rule there is, in the order in which they are tried.
-pub static RULES: &[&Rule] =
-    &[&reduction::RULE, &padding::RULE, &literals::RULE, &powers::RULE, &restrict::RULE, &launch_check::RULE];
+pub static RULES: &[&Rule] = &[
+    &tiled_transpose::RULE,
+    &reduction::RULE,
+    &warp_shuffle::RULE,
+    &padding::RULE,
+    &literals::RULE,
+    &powers::RULE,
+    &vectors::RULE,
+    &atomics::RULE,
+    &restrict::RULE,
+    &launch_bounds::RULE,
+    &grid_stride::RULE,
+    &launch_check::RULE,
+];
 
 /// What the rules can do in a CUDA file, in the order of the text. `scope` is a selection: only places in it are proposed, though a
 /// rewrite may edit the launches of a selected kernel wherever they are. An empty one stands for the function around it.
