@@ -2,7 +2,12 @@
 //!
 //! Architecture invariant: HTTP to a model lives only here.
 
+pub mod answer;
+pub mod chat;
+pub mod edit;
 pub mod engine;
+pub mod llm;
 mod plan;
+pub mod prompts;
 
 pub use plan::{Plan, Task};
