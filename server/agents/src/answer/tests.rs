@@ -34,8 +34,9 @@ impl Case {
     }
 
     fn outcome(&self) -> String {
-        let (_, answer) = self.part("answer").unwrap();
-        let heard = spoken(answer);
+        let (line_ends, answer) = self.part("answer").unwrap();
+        let answer = if line_ends == "crlf" { answer.replace('\n', "\r\n") } else { answer.to_owned() };
+        let heard = spoken(&answer);
         let Some((file, text)) = self.part("file") else { return plan_outcome(&heard.text) };
         let targets: Vec<_> = self
             .part("targets")
