@@ -64,6 +64,8 @@ pub struct Asked {
     pub failure: Option<Failure>,
     /// How often it was sent again, and why.
     pub retries: Vec<String>,
+    /// Bytes of each answer that broke off before it was sent again: they were paid for too.
+    pub lost: Vec<usize>,
     /// Wall time, retries included.
     pub took: Duration,
 }
@@ -129,8 +131,8 @@ impl Chat {
     ) -> Asked {
         let start = Instant::now();
         let mut reply = Reply::default();
-        let mut retries = Vec::new();
-        let asking = self.ask_until_answered(messages, progress, &mut reply, &mut retries);
+        let (mut retries, mut lost) = (Vec::new(), Vec::new());
+        let asking = self.ask_until_answered(messages, progress, &mut reply, &mut retries, &mut lost);
         let outcome = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Failure::Final(EngineError::Cancelled)),
@@ -142,7 +144,7 @@ impl Chat {
             *text = self.redact(text);
         }
         let retries = retries.iter().map(|note: &String| self.said(note)).collect();
-        Asked { reply, failure: outcome.err(), retries, took: start.elapsed() }
+        Asked { reply, failure: outcome.err(), retries, lost, took: start.elapsed() }
     }
 
     async fn ask_until_answered(
@@ -151,6 +153,7 @@ impl Chat {
         progress: &(dyn Fn(usize) + Send + Sync),
         reply: &mut Reply,
         retries: &mut Vec<String>,
+        lost: &mut Vec<usize>,
     ) -> Result<(), Failure> {
         let limits = &self.endpoint.limits;
         let mut failed = 0;
@@ -173,6 +176,7 @@ impl Chat {
                     |asked| asked.min(limits.longest_asked_delay),
                 );
                 failed += 1;
+                lost.extend(Some(reply.bytes()).filter(|bytes| *bytes > 0));
                 retries.push(say::waited(&trouble, asked, delay));
                 tokio::time::sleep(delay).await;
             } else {

@@ -30,6 +30,9 @@ struct Unusable {
     reason: String,
 }
 
+/// Reads the text of an answer; with what was unusual about it.
+type Read<'a, T> = dyn Fn(&str) -> Result<(T, Vec<String>), Problem> + Sync + 'a;
+
 /// What is wrong with an answer.
 struct Problem {
     what: String,
@@ -78,7 +81,7 @@ impl Llm {
     async fn answered<T>(
         &mut self,
         mut talk: Talk<'_>,
-        read: &(dyn Fn(&str, &Reply) -> Result<(T, Vec<String>), Problem> + Sync),
+        read: &Read<'_, T>,
     ) -> Result<Result<T, Unusable>, EngineError>
     where
         T: Send,
@@ -90,7 +93,7 @@ impl Llm {
                 Ok(text) if is_cut(&reply) && !is_last && talk.request.role() == "coder" => {
                     Err((text, cut(&reply, &self.chat)))
                 }
-                Ok(text) => read(&text, &reply).map_err(|problem| (text, problem)),
+                Ok(text) => read(&text).map_err(|problem| (text, problem)),
                 Err(problem) => Err((String::new(), problem)),
             };
             let problem = match &read {
@@ -134,7 +137,7 @@ impl Llm {
                 self.chat.ask(&messages, &|bytes| talk.watch.streaming(&role, bytes), talk.cancel).await;
             let tokens = tokens(&messages, &asked);
             self.spent = self.spent.saturating_add(tokens.prompt).saturating_add(tokens.completion);
-            let Asked { reply, failure, retries, took } = asked;
+            let Asked { reply, failure, retries, took, .. } = asked;
             let exchange = self.exchange(role, &messages, &reply, tokens, took.as_secs_f64(), retries);
             let error = match failure {
                 None => {
@@ -203,7 +206,7 @@ impl Llm {
     }
 
     async fn planned(&mut self, talk: Talk<'_>) -> Result<Plan, EngineError> {
-        let read = |text: &str, _: &Reply| match read_plan(text) {
+        let read = |text: &str| match read_plan(text) {
             Ok(reading) => Ok((reading.plan, reading.notes)),
             Err(error) => Err(Problem { what: error.to_string(), may_help: true }),
         };
@@ -256,7 +259,7 @@ impl Engine for Llm {
         let scope = Scope::of(brief);
         let targets: Vec<_> = task.scope.iter().chain(&brief.scope).cloned().collect();
         let source = Source { file: &brief.file, text: &brief.current, targets: &targets, scope: &scope };
-        let read = |text: &str, _: &Reply| match read_code(text, source) {
+        let read = |text: &str| match read_code(text, source) {
             Ok(Reading::Candidate { text, explanation, notes }) => {
                 let explanation = if explanation.is_empty() { task.title.clone() } else { explanation };
                 Ok((Proposal::Candidate { text, explanation }, notes))
@@ -339,14 +342,27 @@ fn estimated(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(BYTES_A_TOKEN)
 }
 
-/// What an exchange cost: as the endpoint counts, or estimated. A question that no answer came to may have cost nothing.
+/// What an exchange cost: as the endpoint counts, or estimated. A question that no answer came to may have cost nothing; one whose answer
+/// broke off was paid for.
 fn tokens(messages: &[Message], asked: &Asked) -> Tokens {
+    let question = estimated(messages.iter().map(|message| message.content.len()).sum());
+    let lost = Tokens {
+        prompt: question * asked.lost.len() as u64,
+        completion: asked.lost.iter().map(|bytes| estimated(*bytes)).sum(),
+        estimated: !asked.lost.is_empty(),
+    };
     let reply = &asked.reply;
-    if let Some((prompt, completion)) = reply.usage {
-        return Tokens { prompt, completion, estimated: false };
+    let last = match reply.usage {
+        Some((prompt, completion)) => Tokens { prompt, completion, estimated: false },
+        None => {
+            let completion = estimated(reply.text.len() + reply.thinking.len());
+            let has_answer = asked.failure.is_none() || completion > 0;
+            Tokens { prompt: if has_answer { question } else { 0 }, completion, estimated: true }
+        }
+    };
+    Tokens {
+        prompt: last.prompt + lost.prompt,
+        completion: last.completion + lost.completion,
+        estimated: last.estimated || lost.estimated,
     }
-    let completion = estimated(reply.text.len() + reply.thinking.len());
-    let has_answer = asked.failure.is_none() || completion > 0;
-    let prompt = estimated(messages.iter().map(|message| message.content.len()).sum());
-    Tokens { prompt: if has_answer { prompt } else { 0 }, completion, estimated: true }
 }

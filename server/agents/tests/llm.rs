@@ -1,5 +1,7 @@
 //! The model as an engine, against a scripted endpoint: what it is asked, what becomes of its answers, and what a run keeps of them.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -386,6 +388,13 @@ async fn a_budget_is_kept() {
     let mut bench = Bench::new(vec![Answer::text(EDIT)]);
     let error = bench.code(&Brief { tokens_left: Some(10), ..brief() }).await.unwrap_err();
     assert!(matches!(error, EngineError::Budget { .. }), "{error:?}");
+    // An answer that broke off was paid for.
+    let cut = Answer::stream(event(&json!({ "content": "x".repeat(400) }), None));
+    let mut bench = Bench::new(vec![cut, Answer::text(EDIT)]);
+    bench.code(&brief()).await.unwrap();
+    let tokens = bench.kept.exchanges.lock().unwrap()[0].tokens;
+    assert!(tokens.estimated && tokens.completion == 110 && tokens.prompt > 600, "{tokens:?}");
+    assert_eq!(bench.llm.spent(), tokens.prompt + tokens.completion);
     // Where the endpoint does not count, it is estimated.
     let uncounted = event(&json!({ "content": EDIT }), None) + &event(&json!({}), Some("stop")) + DONE;
     let mut bench = Bench::new(vec![Answer::stream(uncounted)]);

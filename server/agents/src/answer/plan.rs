@@ -7,6 +7,8 @@ use crate::{Plan, Task};
 
 /// More tasks than this are not a plan; the first are taken.
 const MOST_TASKS: usize = 20;
+/// How often the length of an answer may be read in search of JSON.
+const MOST_PASSES: usize = 8;
 /// How many places where JSON could begin are tried.
 const MOST_STARTS: usize = 100;
 /// Plans are shorter than this, in bytes; what comes later is not searched.
@@ -97,13 +99,18 @@ pub fn read_plan(answer: &str) -> Result<PlanReading, PlanError> {
 
 /// The first plan among the JSON of a text. One without tasks and summary stands for one that was cut before its first task.
 fn of_json(text: &str) -> Option<PlanReading> {
-    let mut at = 0;
+    let (mut at, mut seen) = (0, 0);
     for _ in 0..MOST_STARTS {
+        if seen > MOST_PASSES * text.len() {
+            break;
+        }
         let start = at + text[at..].find(['{', '['])?;
         let Some(read) = json::parse(&text[start..]) else {
             at = start + 1;
+            seen += text.len() - start;
             continue;
         };
+        seen += read.end;
         if let Some(plan) = of_value(&read.value, 0) {
             let mut notes = Vec::new();
             if read.is_cut {

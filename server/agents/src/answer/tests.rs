@@ -1,6 +1,5 @@
 //! Answers and what is read off them: each file of `cases` is one, with what must come out at its end.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use expect_test::{expect, expect_file};
@@ -48,8 +47,11 @@ impl Case {
                 let mut outcome =
                     notes.iter().fold(String::new(), |outcome, note| outcome + "note: " + note + "\n");
                 let diff = similar::TextDiff::from_lines(text, &new);
-                let _ =
-                    write!(outcome, "{}explanation: {explanation}\n", diff.unified_diff().context_radius(1));
+                outcome += &diff.unified_diff().context_radius(1).to_string();
+                outcome += &format!(
+                    "explanation: {explanation}
+"
+                );
                 outcome
             }
             Ok(Reading::Declined { reason }) => format!("declined: {reason}\n"),
@@ -162,6 +164,44 @@ fn thinking_is_no_part_of_the_answer() {
             (text, thinking, is_cut),
             "{answer}"
         );
+    }
+}
+
+/// Whoever answers may mean ill; the time taken must not grow with the square of the length.
+#[test]
+fn no_answer_takes_long() {
+    let much = |piece: &str| piece.repeat((100 << 10) / piece.len());
+    let pieces = [
+        "```\n",
+        "```cuda\n",
+        "```cuda\n/*\n```\n",
+        "<think></think>\n",
+        "<think>\n",
+        "{",
+        "[",
+        "\"",
+        "\",a",
+        "{\"tasks\":[{",
+        "1. a\n",
+        "@@ -1 +1 @@\n",
+        "<|a|>",
+        "// ...\n",
+        "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n",
+        "__global__ void scale() {",
+        "# ",
+        "'",
+        "\\u",
+    ];
+    let text = "__global__ void scale() {}\n";
+    for piece in pieces {
+        let start = std::time::Instant::now();
+        for answer in [much(piece), format!("/*{}", much(piece)), format!("```cuda\n{}", much(piece))] {
+            let heard = spoken(&answer);
+            let _ = read_plan(&heard.text);
+            let source = Source { file: "a.cu", text, targets: &[], scope: &Scope::everything() };
+            let _ = read_code(&heard.text, source);
+        }
+        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{piece:?}: {:?}", start.elapsed());
     }
 }
 

@@ -176,7 +176,8 @@ impl Endpoint {
             (None, None, None) => return builtin("No endpoint and no key is configured."),
         };
         let mut endpoint = Self::new(&base, key)?;
-        endpoint.model = settings.name.clone().filter(|name| !name.trim().is_empty());
+        endpoint.model =
+            settings.name.as_ref().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
         endpoint.temperature = settings.temperature;
         endpoint.max_tokens = settings.max_tokens;
         endpoint.limits.total = Duration::from_secs(settings.time_limit_seconds.into());

@@ -1,5 +1,7 @@
 //! An endpoint that misbehaves, and what comes of it. Each row is one kind of misbehaviour, with what a person or the run is told.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::time::Duration;
 
 use expect_test::Expect;
