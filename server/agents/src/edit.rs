@@ -143,13 +143,10 @@ pub fn replace_all(source: &str, new: &str, scope: &Scope) -> Result<String, Ref
     checked(source, text, scope)
 }
 
-/// `text`, if it differs from `source` where it may.
+/// `text`, if it differs from `source`, and only where it may.
 pub(crate) fn checked(source: &str, text: String, scope: &Scope) -> Result<String, Refusal> {
-    if text == source {
-        return Err(Refusal::Nothing);
-    }
-    scope.check(source, &text)?;
-    Ok(text)
+    let text = scope.confine(source, text)?;
+    if text == source { Err(Refusal::Nothing) } else { Ok(text) }
 }
 
 /// Whether a model meant `file` by `named`: folders before it, and quotes around it, don't matter.

@@ -94,7 +94,7 @@ impl Llm {
                     Err((text, cut(&reply, &self.chat)))
                 }
                 Ok(text) => read(&text).map_err(|problem| (text, problem)),
-                Err(problem) => Err((String::new(), problem)),
+                Err(problem) => Err((spoken(&reply.text).text, problem)),
             };
             let problem = match &read {
                 Ok((_, notes)) => {

@@ -286,7 +286,7 @@ async fn what_is_no_answer_is_said() {
     let filtered =
         event(&json!({ "content": "A fl" }), None) + &event(&json!({}), Some("content_filter")) + DONE;
     check_code(vec![Answer::stream(filtered)], expect![[r#"
-        Ok(Unusable { answer: "", reason: "The endpoint's content filter held the answer back. Choose another model." })
+        Ok(Unusable { answer: "A fl", reason: "The endpoint's content filter held the answer back. Choose another model." })
         coder: 2 messages, about 1 tokens back
           The endpoint's content filter held the answer back. Choose another model.
     "#]]).await;

@@ -1,6 +1,5 @@
 //! What of a file may be changed: the person's selection. Checked on the result, so that it holds for every way to write an edit.
 
-use similar::DiffOp;
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::Span;
 
@@ -80,32 +79,36 @@ impl Scope {
         &self.named
     }
 
-    /// Whether `new` differs from `old` only where it may. Spaces and empty lines may differ everywhere.
+    /// `new`, if it differs from `old` only where it may. Where it may not, other spaces and empty lines, as come with a whole file, are
+    /// put back as they were.
     ///
     /// # Errors
     /// The first line that may not be changed, or before which nothing may be put.
-    pub(super) fn check(&self, old: &str, new: &str) -> Result<(), Outside> {
-        let Some(parts) = &self.parts else { return Ok(()) };
+    pub(super) fn confine(&self, old: &str, new: String) -> Result<String, Outside> {
+        let Some(parts) = &self.parts else { return Ok(new) };
         let lines = Lines::of(old);
-        let diff = super::line_diff(old, new);
+        let diff = super::line_diff(old, &new);
+        let mut text = String::with_capacity(new.len());
         for op in diff.ops() {
             let (first, count) = (op.old_range().start, op.old_range().len());
-            let place = match op {
-                DiffOp::Equal { .. } => continue,
-                DiffOp::Insert { .. } => {
-                    let at = if first < lines.len() { lines.span(first, 1).start } else { old.len() };
-                    Span::new(at, at)
-                }
-                DiffOp::Delete { .. } | DiffOp::Replace { .. } => lines.span(first, count),
+            let before = diff.old_slices()[op.old_range()].concat();
+            let after = diff.new_slices()[op.new_range()].concat();
+            // Empty lines make room for something new.
+            let place = if before.trim().is_empty() {
+                let at = if first < lines.len() { lines.span(first, 1).start } else { old.len() };
+                Span::new(at, at)
+            } else {
+                lines.span(first, count)
             };
-            let before: String = diff.old_slices()[op.old_range()].concat();
-            let after: String = diff.new_slices()[op.new_range()].concat();
-            // Empty lines that make room for something new.
-            let place = if before.trim().is_empty() { Span::new(place.start, place.start) } else { place };
-            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             let is_inside = parts.iter().any(|part| part.contains(place));
             let is_between = place.is_empty() && self.function_at(place.start).is_none();
-            if !is_inside && !is_between && words(&before) != words(&after) {
+            if is_inside {
+                text.push_str(&after);
+            } else if before.split_whitespace().eq(after.split_whitespace()) {
+                text.push_str(&before);
+            } else if is_between {
+                text.push_str(&after);
+            } else {
                 return Err(Outside {
                     line: first + 1,
                     function: self.function_at(place.start).map(str::to_owned),
@@ -113,7 +116,7 @@ impl Scope {
                 });
             }
         }
-        Ok(())
+        Ok(text)
     }
 
     /// The innermost function with `offset` strictly inside; at its very beginning one is still before it.

@@ -326,6 +326,19 @@ fn only_the_selection_is_changed() {
 }
 
 #[test]
+fn spaces_outside_of_the_selection_stay() {
+    // A whole file with other indentation, and without its empty lines.
+    let other = SOURCE
+        .replace("2.0", "2.0f")
+        .replace("    p[i] += 1.0;", "  p[i] += 1.0;")
+        .replace("}\n\nint", "}\nint");
+    let text = replace_all(SOURCE, &other, &scale_only(SOURCE)).unwrap();
+    assert_eq!(text, SOURCE.replace("2.0", "2.0f"));
+    let other = SOURCE.replace("    p[i] += 1.0;", "  p[i] += 1.0;");
+    assert_eq!(replace_all(SOURCE, &other, &scale_only(SOURCE)), Err(Refusal::Nothing));
+}
+
+#[test]
 fn the_selection_moves_with_what_was_changed_in_it() {
     let current = SOURCE.replace(
         "    int i = threadIdx.x;\n    if",
