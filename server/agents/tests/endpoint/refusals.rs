@@ -286,3 +286,26 @@ fn a_key_is_in_no_debug_output() {
     assert!(!format!("{endpoint:?}").contains(SECRET));
     assert!(!format!("{:?}", Endpoint::new("http://x/v1", Key::new(SECRET, "k"))).contains(SECRET));
 }
+
+/// Runs itself again in a process whose environment names a proxy, for variables are read once and belong to a whole process.
+#[tokio::test]
+async fn proxies_are_for_what_is_elsewhere() {
+    const PROXIED: &str = "STITCHCUDA_TEST_PROXIED";
+    if std::env::var_os(PROXIED).is_none() {
+        let proxy = Server::with(vec![Answer::text("by proxy")]).unwrap();
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "refusals::proxies_are_for_what_is_elsewhere"])
+            .env(PROXIED, "1")
+            .env("http_proxy", proxy.base().trim_end_matches("/v1"))
+            .env_remove("no_proxy")
+            .env_remove("NO_PROXY")
+            .status();
+        assert!(status.unwrap().success());
+        let [asked] = &proxy.questions()[..] else { panic!("{:?}", proxy.received()) };
+        assert_eq!(asked.path, "http://model.example/v1/chat/completions");
+        return;
+    }
+    let local = Server::with(vec![Answer::text("at home")]).unwrap();
+    assert_eq!(ask(endpoint(&local.base())).await.reply.text, "at home");
+    assert_eq!(ask(endpoint("http://model.example/v1")).await.reply.text, "by proxy");
+}
