@@ -3,4 +3,5 @@
 pub mod cli;
 #[cfg(unix)]
 pub mod endless;
+pub mod endpoint;
 pub mod lsp_client;

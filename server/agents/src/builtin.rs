@@ -92,7 +92,9 @@ fn order(gain: &Gain) -> Option<u8> {
     match gain {
         Gain::Sectors { .. } => Some(0),
         Gain::Wavefronts { .. } => Some(1),
+        Gain::Atomics { .. } => Some(1),
         Gain::Instructions { .. } => Some(2),
+        Gain::Registers { .. } => Some(3),
         Gain::Safety { .. } => None,
     }
 }

@@ -87,7 +87,7 @@ pub enum Proposal {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Exchange {
-    /// Who was asked: `planner`, `coder`, `replanner`, `coder-repair`.
+    /// Who was asked: `planner`, `replanner`, `coder`, and the same with `-repair` after an answer that could not be used.
     pub role: String,
     /// The model that answered, as the endpoint calls it.
     pub model: String,
@@ -105,6 +105,12 @@ pub struct Exchange {
     pub seconds: f64,
     /// How often it was sent again, and why.
     pub retries: Vec<String>,
+    /// What was unusual about the answer, or is wrong with it, each in a sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Why there is no answer, or only a part of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// What was spent.

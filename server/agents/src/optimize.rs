@@ -21,7 +21,7 @@ pub use decide::{Step, decide};
 pub use evaluate::{JudgeError, Judgement, LEAST_GAIN, Version, compared};
 
 use crate::engine::{Engine, EngineError, Exchange, Feedback, Proposal, Tokens, Watch};
-use crate::run::{self, Attempt, Conclusion, Entry, Outcome, Run, RunError};
+use crate::run::{self, Attempt, Conclusion, Entry, Outcome, Run, RunError, Why};
 use crate::{Plan, Task};
 
 /// Something that a person who watches a run should see.
@@ -104,17 +104,18 @@ pub async fn optimize<E: Engine>(
             return Err(OptimizeError::Cancelled);
         }
         let entry = match decide(work.run.history(), &work.run.manifest().budget) {
-            Step::Baseline => work.baseline().await?,
-            Step::Plan => work.plan(None).await?,
-            Step::Replan(reason) => work.plan(Some(reason)).await?,
-            Step::Code { plan, task } => work.attempt(plan, task).await?,
-            Step::Finish(why) => {
-                let conclusion = conclude::conclude(work.run.history(), why);
-                work.happened(Entry::Conclusion(conclusion.clone()))?;
-                return Ok(conclusion);
-            }
+            Step::Baseline => work.baseline().await,
+            Step::Plan => work.plan(None).await,
+            Step::Replan(reason) => work.plan(Some(reason)).await,
+            Step::Code { plan, task } => work.attempt(plan, task).await,
+            Step::Finish(why) => return work.finish(why),
         };
-        work.happened(entry)?;
+        match entry {
+            Ok(entry) => work.happened(entry)?,
+            // The next question would cost more than is left.
+            Err(OptimizeError::Engine(EngineError::Budget { .. })) => return work.finish(Why::Tokens),
+            Err(error) => return Err(error),
+        }
     }
 }
 
@@ -132,6 +133,12 @@ impl<E: Engine> Work<'_, E> {
     fn happened(&mut self, entry: Entry) -> Result<(), RunError> {
         self.observer.on(&Event::Happened { entry: &entry });
         self.run.append(entry)
+    }
+
+    fn finish(&mut self, why: Why) -> Result<Conclusion, OptimizeError> {
+        let conclusion = conclude::conclude(self.run.history(), why);
+        self.happened(Entry::Conclusion(conclusion.clone()))?;
+        Ok(conclusion)
     }
 
     fn reference(&self) -> Version {

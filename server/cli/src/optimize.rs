@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use stitch_agents::optimize::{aim, read};
 use stitch_agents::run::{Budget, Manifest};
 use stitch_findings::Span;
-use stitch_session::config::Precision;
+use stitch_session::config::{EngineChoice, Precision};
 use stitch_session::folders::Folders;
 use stitch_verifier::declared::{self, Declared};
 use stitch_verifier::program::Target;
@@ -63,6 +63,15 @@ impl Arguments {
 /// What may be spent.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Spending {
+    /// What plans and codes: auto, builtin (no model), llm
+    #[arg(long, value_name = "ENGINE", value_parser = engine)]
+    pub engine: Option<EngineChoice>,
+    /// The model, as the endpoint calls it
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Tokens of a model that the run may spend
+    #[arg(long, value_name = "N")]
+    tokens: Option<u64>,
     /// Candidates that may be tried
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     attempts: Option<u32>,
@@ -76,6 +85,7 @@ impl Spending {
     pub fn over(&self, mut budget: Budget) -> Budget {
         budget.attempts = self.attempts.unwrap_or(budget.attempts);
         budget.seconds = self.minutes.map_or(budget.seconds, |minutes| minutes * 60);
+        budget.tokens = self.tokens.or(budget.tokens);
         budget
     }
 }
@@ -98,6 +108,15 @@ fn lines(text: &str) -> std::result::Result<RangeInclusive<usize>, String> {
     match (first, last) {
         (Some(first), Some(last)) if 1 <= first && first <= last => Ok(first..=last),
         _ => Err(expected()),
+    }
+}
+
+fn engine(text: &str) -> std::result::Result<EngineChoice, &'static str> {
+    match text {
+        "auto" => Ok(EngineChoice::Auto),
+        "builtin" => Ok(EngineChoice::Builtin),
+        "llm" => Ok(EngineChoice::Llm),
+        _ => Err("auto, builtin or llm is expected"),
     }
 }
 
@@ -153,14 +172,14 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         selection,
         scope: aim.scope.clone(),
         device: String::new(),
-        engine: "builtin".to_owned(),
+        engine: String::new(),
         model: None,
         tolerance: arguments.tolerance.or(declared.tolerance).or(of_target.0),
         precision: arguments.precision.or(declared.precision).or(of_target.1),
         arguments: arguments.program.arguments.clone(),
         answers: arguments.program.answers()?,
         time_limit_seconds: arguments.program.time_limit,
-        budget: arguments.spending.over(Budget::BUILTIN),
+        budget: Budget::BUILTIN,
     };
     let order = Order {
         surrounding,
@@ -169,6 +188,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         runs,
         begin: Some((manifest, text)),
         resume: None,
+        spending: arguments.spending.clone(),
         ending: arguments.ending.clone(),
     };
     go_on(order, out)

@@ -8,6 +8,7 @@ use serde::Serialize;
 use stitch_agents::optimize::aim;
 use stitch_agents::patch;
 use stitch_agents::run::{Record, RunError, Summary, list, remove};
+use stitch_session::config::EngineChoice;
 use stitch_session::folders::Folders;
 
 use crate::format::{Format, print_json};
@@ -199,14 +200,20 @@ fn resume(
     let aim = aim(&named, &record.reference, manifest.selection)
         .map_err(|error| anyhow::anyhow!("{} can't be optimised: {error}", manifest.target))?;
     let program = ProgramArguments::of_run(manifest)?;
-    let budget = spending.over(manifest.budget);
+    let mut spending = spending.clone();
+    spending.engine = spending.engine.or(match manifest.engine.as_str() {
+        "builtin" => Some(EngineChoice::Builtin),
+        _ => Some(EngineChoice::Llm),
+    });
+    spending.model = spending.model.or_else(|| manifest.model.clone());
     let order = Order {
         surrounding,
         program,
         target: aim.target,
         runs: root.to_owned(),
         begin: None,
-        resume: Some((id.to_owned(), Some(budget))),
+        resume: Some(id.to_owned()),
+        spending,
         ending: ending.clone(),
     };
     go_on(order, out)

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stitch_agents::builtin::Builtin;
+use stitch_agents::engines::Engines;
 use stitch_agents::optimize::{Aim, Event, Judgement, Observer, OptimizeError, aim, optimize};
-use stitch_agents::run::{Budget, Conclusion, Entry, Manifest, Run};
+use stitch_agents::run::{Conclusion, Entry, Manifest, Run};
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::Span;
 use stitch_session::folders::Folders;
@@ -82,6 +82,8 @@ async fn work(
     if !matches!(device, RunDevice::Simulator(_)) {
         return Err(JobError::failed("Runs measure on the simulator so far; set `device` to `sim:h200`."));
     }
+    let mut engine = Engines::choose(&config, None, None, None).map_err(JobError::failed)?;
+    let budget = engine.budget(&config);
     let mut builder =
         Builder::prepare(device, toolkit, config, workspace.clone()).await.map_err(JobError::Failed)?;
     builder.origin = Some(path.clone());
@@ -108,14 +110,14 @@ async fn work(
         selection: Some(selection),
         scope: aim.scope.clone(),
         device: builder.device.id(),
-        engine: "builtin".to_owned(),
-        model: None,
+        engine: engine.name().to_owned(),
+        model: engine.model(),
         tolerance: declared.tolerance,
         precision: declared.precision,
         arguments: Vec::new(),
         answers: Answers::default(),
         time_limit_seconds: RUN_LIMIT.as_secs(),
-        budget: Budget::BUILTIN,
+        budget,
     };
     let executable = std::env::current_exe().map_err(JobError::failed)?;
     let judgement = Judgement {
@@ -130,9 +132,12 @@ async fn work(
         tolerance: manifest.tolerance,
         precision: manifest.precision,
     };
+    if let Some(notice) = engine.first_notice(&runs) {
+        session.notices.show(MessageType::INFO, notice);
+    }
     let mut run = Run::create(&runs.join("runs"), manifest, &text).map_err(JobError::failed)?;
     let teller = Teller { context: context.clone() };
-    match optimize(&mut run, &judgement, &mut Builtin, &teller, context.cancellation()).await {
+    match optimize(&mut run, &judgement, &mut engine, &teller, context.cancellation()).await {
         Ok(conclusion) => Ok((run, conclusion)),
         Err(OptimizeError::Cancelled) => Err(JobError::Cancelled),
         Err(error) => {

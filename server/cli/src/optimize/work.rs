@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use stitch_agents::builtin::Builtin;
 use stitch_agents::engine::EngineError;
+use stitch_agents::engines::Engines;
 use stitch_agents::optimize::{
     Event, JudgeError, Judgement, Observer, OptimizeError, Version, optimize, read,
 };
 use stitch_agents::patch;
-use stitch_agents::run::{Budget, Conclusion, Manifest, Run};
+use stitch_agents::run::{Conclusion, Manifest, Run};
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
 use stitch_verifier::measure::{MeasureError, Measurement};
 use stitch_verifier::program::{RunDevice, RunError, Target};
@@ -19,7 +19,7 @@ use stitch_verifier::simulation::SimulationError;
 use stitch_verifier::verify::VerifyError;
 use tokio::sync::mpsc;
 
-use super::{Ending, human};
+use super::{Ending, Spending, human};
 use crate::format::Format;
 use crate::interrupt;
 use crate::progress::Spinner;
@@ -39,8 +39,10 @@ pub struct Order {
     pub runs: PathBuf,
     /// A run to begin: what is asked for, and the text of the target's file.
     pub begin: Option<(Manifest, String)>,
-    /// A run to go on with, and its new budget.
-    pub resume: Option<(String, Option<Budget>)>,
+    /// A run to go on with.
+    pub resume: Option<String>,
+    /// What plans and codes, and what it may spend.
+    pub spending: Spending,
     /// What becomes of the answer.
     pub ending: Ending,
 }
@@ -102,16 +104,28 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
             anstream::eprintln!("error: Runs measure on the simulator so far; say `--device sim:h200`.");
             return Ok(Err(Status::Missing));
         }
+        let Spending { engine: choice, model, .. } = order.spending.clone();
+        let mut engine = match Engines::choose(&builder.config, choice, model, None) {
+            Ok(engine) => engine,
+            Err(error) => {
+                anstream::eprintln!("error: {error}");
+                return Ok(Err(Status::Missing));
+            }
+        };
+        if let Some(notice) = order.runs.parent().and_then(|state| engine.first_notice(state)) {
+            anstream::eprintln!("note: {notice}");
+        }
         let run = match (order.begin, order.resume) {
             (Some((mut manifest, text)), _) => {
                 manifest.device = builder.device.id();
+                manifest.engine = engine.name().to_owned();
+                manifest.model = engine.model();
+                manifest.budget = order.spending.over(engine.budget(&builder.config));
                 Run::create(&order.runs, manifest, &text)?
             }
-            (None, Some((id, budget))) => {
+            (None, Some(id)) => {
                 let mut run = Run::resume(&order.runs, &id)?;
-                if let Some(budget) = budget {
-                    run.set_budget(budget)?;
-                }
+                run.set_budget(order.spending.over(run.manifest().budget))?;
                 run
             }
             (None, None) => anyhow::bail!("there is no run to begin or to go on with"),
@@ -139,7 +153,7 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
         let handle = jobs.start(job, move |context| async move {
             let mut run = run;
             let cancel = context.cancellation().clone();
-            let result = optimize(&mut run, &judgement, &mut Builtin, &teller, &cancel).await;
+            let result = optimize(&mut run, &judgement, &mut engine, &teller, &cancel).await;
             Ok::<_, JobError>(Ended { run, result })
         });
         // Ends when the job drops the sending end.

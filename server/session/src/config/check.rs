@@ -97,7 +97,8 @@ fn accept<'t>(
     let Some(key) = table.find(&entry.key) else { return Err(unknown(table, entry)) };
     if key.restricted && !trusted && matches!(source, Source::Workspace(_)) {
         return Err(format!(
-            "`{written}` is not taken from a workspace that you have not trusted, since it can run programs or write files."
+            "`{written}` is not taken from a workspace that you have not trusted, since it can run programs, write files or \
+             send your code away."
         ));
     }
     let mut value = as_wanted(key, entry.value.clone());

@@ -265,10 +265,14 @@ mod tests {
             ---@field inlayHints? stitchcuda.Config.inlayHints
             ---What the server writes down about itself.
             ---@field log? stitchcuda.Config.log
+            ---The model that plans and codes, behind an endpoint that speaks OpenAI's chat completions. Its key is no setting: it comes from the variable `STITCHCUDA_API_KEY`, else `OPENAI_API_KEY`, and is never written down.
+            ---@field model? stitchcuda.Config.model
             ---The compiler that has the last word on CUDA code.
             ---@field nvcc? stitchcuda.Config.nvcc
             ---Theoretical occupancy.
             ---@field occupancy? stitchcuda.Config.occupancy
+            ---What plans and codes, and how much an optimisation may take.
+            ---@field optimize? stitchcuda.Config.optimize
             ---Rules over the code's syntax, which need no compiler.
             ---@field staticRules? stitchcuda.Config.staticRules
             ---The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has one), `cuda:N`, or a simulated one as `sim:NAME`.
@@ -331,6 +335,19 @@ mod tests {
             ---How much is written. Never the text of your files.
             ---@field level? "error"|"warn"|"info"|"debug"|"trace"
 
+            ---The model that plans and codes, behind an endpoint that speaks OpenAI's chat completions. Its key is no setting: it comes from the variable `STITCHCUDA_API_KEY`, else `OPENAI_API_KEY`, and is never written down.
+            ---@class stitchcuda.Config.model
+            ---The base address of the endpoint, with its version: `http://127.0.0.1:8000/v1`. When unset, `OPENAI_BASE_URL`; without that, OpenAI's own, if there is a key in `STITCHCUDA_API_KEY` or `OPENAI_API_KEY`.
+            ---@field endpoint? string
+            ---How many tokens one answer may have, thinking included. When unset, the endpoint decides.
+            ---@field maxTokens? integer
+            ---The model, as the endpoint calls it. When unset, the only one that the endpoint has.
+            ---@field name? string
+            ---How much chance there is in an answer. When unset, the endpoint decides.
+            ---@field temperature? number
+            ---How many seconds one question may take, retries and thinking included.
+            ---@field timeLimitSeconds? integer
+
             ---The compiler that has the last word on CUDA code.
             ---@class stitchcuda.Config.nvcc
             ---The architecture to compile for: one like `sm_90`, or `auto` (that of the device; without a device, that of `compile_commands.json`; without either, a stated default).
@@ -344,6 +361,17 @@ mod tests {
             ---@class stitchcuda.Config.occupancy
             ---Threads in a block, for a kernel whose launch is not known. The number shown says that it was assumed.
             ---@field assumedBlockSize? integer
+
+            ---What plans and codes, and how much an optimisation may take.
+            ---@class stitchcuda.Config.optimize
+            ---How many candidates a run may try.
+            ---@field attempts? integer
+            ---What plans and writes code.
+            ---@field engine? "auto"|"builtin"|"llm"
+            ---How many minutes a run may take.
+            ---@field minutes? integer
+            ---How many tokens a run may spend on a model, sent and received together.
+            ---@field tokens? integer
 
             ---Rules over the code's syntax, which need no compiler.
             ---@class stitchcuda.Config.staticRules

@@ -32,7 +32,7 @@ pub struct Key {
     pub schema: Value,
     /// What it is when nobody sets it.
     pub default: Value,
-    /// Whether an untrusted workspace may not set it: it names programs, their flags, or where files are written.
+    /// Whether an untrusted workspace may not set it: it names programs, their flags, where files are written, or where code is sent.
     pub restricted: bool,
     /// What it names, if it is a path.
     pub path: Option<PathKind>,
@@ -282,7 +282,10 @@ mod tests {
     #[test]
     fn keys_that_name_programs_or_places_to_write_to_are_restricted() {
         let restricted: Vec<_> = keys().filter(|key| key.restricted).map(|key| key.name.as_str()).collect();
-        assert_eq!(restricted, ["cache.folder", "clang.path", "log.file", "nvcc.extraFlags", "nvcc.path"]);
+        assert_eq!(
+            restricted,
+            ["cache.folder", "clang.path", "log.file", "model.endpoint", "nvcc.extraFlags", "nvcc.path"]
+        );
         assert!(keys().filter(|key| key.path.is_some()).all(|key| key.restricted));
         let target: Vec<_> =
             target_table().keys().filter(|key| key.restricted).map(|key| key.name.as_str()).collect();

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::optimize::{Model, Optimize};
+
 /// All settings of StitchCUDA.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -35,6 +37,11 @@ pub struct Config {
     pub files: Files,
     /// What the server writes down about itself.
     pub log: Log,
+    /// What plans and codes, and how much an optimisation may take.
+    pub optimize: Optimize,
+    /// The model that plans and codes, behind an endpoint that speaks OpenAI's chat completions. Its key is no setting: it comes from the
+    /// variable `STITCHCUDA_API_KEY`, else `OPENAI_API_KEY`, and is never written down.
+    pub model: Model,
     /// The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has
     /// one), `cuda:N`, or a simulated one as `sim:NAME`.
     pub device: Device,

@@ -14,8 +14,9 @@ pub(super) const PREFIX: &str = "stitchcuda";
 /// Groups of settings that belong to the plugins: how they start the server. The editor sends them along.
 const EDITORS_OWN: [&str; 2] = ["server", "trace"];
 
-/// What variables of ours begin with that are no settings: the mark of a job's processes, and what tests are given.
-const OTHER_VARIABLES: [&str; 2] = ["STITCHCUDA_JOB", "STITCHCUDA_TEST_"];
+/// What variables of ours begin with that are no settings: the key for a model, which is none so that it is never written down, the mark
+/// of a job's processes, and what tests are given.
+const OTHER_VARIABLES: [&str; 3] = ["STITCHCUDA_API_KEY", "STITCHCUDA_JOB", "STITCHCUDA_TEST_"];
 
 /// One setting as it was written.
 #[derive(Clone, Debug, PartialEq)]

@@ -271,6 +271,7 @@ STITCHCUDA_COMPILE_TIME_LIMIT_SECONDS=soon
 STITCHCUDA_HOVER_ENABLE=
 STITCHCUDA_CACHE_DIR=/somewhere
 STITCHCUDA_JOB=17
+STITCHCUDA_API_KEY=sk-secret
 STITCHCUDA_TEST_BINARY=/x
 STITCHCUDA_NVCC_PAHT=/x
 STITCHCUDA_ZZZZ=1
@@ -494,6 +495,8 @@ nvcc.architecture = 'sm_80'
 clang.path = './evil'
 cache.folder = '/home/u'
 log.file = '/home/u/.bashrc'
+model.endpoint = 'https://else.where/v1'
+model.name = 'm'
 //- file user/stitchcuda.toml
 clang.path = '/mine'
 //- environment
@@ -507,12 +510,14 @@ STITCHCUDA_LOG_FILE=/mine
               clang.path = "/mine"
               device = "cuda:1"
               log.file = "/mine"
+              model.name = "m"
               nvcc.architecture = "sm_80"
-            ! $/w/stitchcuda.toml:2:6: `nvcc.path` is not taken from a workspace that you have not trusted, since it can run programs or write files.
-            ! $/w/stitchcuda.toml:3:6: `nvcc.extraFlags` is not taken from a workspace that you have not trusted, since it can run programs or write files.
-            ! $/w/stitchcuda.toml:5:7: `clang.path` is not taken from a workspace that you have not trusted, since it can run programs or write files.
-            ! $/w/stitchcuda.toml:6:7: `cache.folder` is not taken from a workspace that you have not trusted, since it can run programs or write files.
-            ! $/w/stitchcuda.toml:7:5: `log.file` is not taken from a workspace that you have not trusted, since it can run programs or write files.
+            ! $/w/stitchcuda.toml:2:6: `nvcc.path` is not taken from a workspace that you have not trusted, since it can run programs, write files or send your code away.
+            ! $/w/stitchcuda.toml:3:6: `nvcc.extraFlags` is not taken from a workspace that you have not trusted, since it can run programs, write files or send your code away.
+            ! $/w/stitchcuda.toml:5:7: `clang.path` is not taken from a workspace that you have not trusted, since it can run programs, write files or send your code away.
+            ! $/w/stitchcuda.toml:6:7: `cache.folder` is not taken from a workspace that you have not trusted, since it can run programs, write files or send your code away.
+            ! $/w/stitchcuda.toml:7:5: `log.file` is not taken from a workspace that you have not trusted, since it can run programs, write files or send your code away.
+            ! $/w/stitchcuda.toml:8:7: `model.endpoint` is not taken from a workspace that you have not trusted, since it can run programs, write files or send your code away.
         "#]],
     );
     check(
@@ -523,6 +528,8 @@ STITCHCUDA_LOG_FILE=/mine
               clang.path = "$/w/evil"
               device = "cuda:1"
               log.file = "/mine"
+              model.endpoint = "https://else.where/v1"
+              model.name = "m"
               nvcc.architecture = "sm_80"
               nvcc.extraFlags = ["-ccbin","./evil"]
               nvcc.path = "$/w/evil"

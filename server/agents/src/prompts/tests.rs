@@ -1,0 +1,141 @@
+//! Every prompt, with the least and the most that can be known.
+
+use expect_test::{expect, expect_file};
+use stitch_findings::{Code, Span};
+
+use super::*;
+
+const CODE: &str =
+    "__global__ void scale(float* p, int n) {\n    int i = threadIdx.x;\n    if (i < n) p[i] *= 2.0;\n}\n";
+
+fn full() -> Brief {
+    let literal = CODE.find("2.0").unwrap();
+    let finding = Finding::new(Code::DOUBLE_LITERAL, Span::new(literal, literal + 3), "`2.0` is a double.")
+        .advise("Write `2.0f`.")
+        .about("scale");
+    Brief {
+        target: "scale.cu::scale".to_owned(),
+        file: "scale.cu".to_owned(),
+        reference: CODE.replace("int i", "int  i"),
+        current: CODE.to_owned(),
+        selection: Some(Span::new(0, CODE.len())),
+        scope: vec!["scale".to_owned()],
+        device: "sim:h200 (132 SMs, 227 KB of shared memory a block, 4.8 TB/s)".to_owned(),
+        tolerance: Some(1e-5),
+        precision: Some("fp32".to_owned()),
+        findings: vec![finding.clone(); 22],
+        profile: "| sectors a request | 4.0 |".to_owned(),
+        tried: vec![
+            Tried { task: "Vector loads".to_owned(), outcome: "wrong: copy 1 differs".to_owned() };
+            14
+        ],
+        tokens_left: Some(1000),
+    }
+}
+
+fn least() -> Brief {
+    Brief {
+        file: "scale.cu".to_owned(),
+        current: CODE.to_owned(),
+        reference: CODE.to_owned(),
+        ..Brief::default()
+    }
+}
+
+fn task() -> Task {
+    Task {
+        title: "Use float literals".to_owned(),
+        description: "`2.0` makes the product a double.".to_owned(),
+        scope: vec!["scale".to_owned()],
+        expected_gain: "double instructions, 3 to 0".to_owned(),
+        test: "results differ by more than 1e-5".to_owned(),
+        rewrite: None,
+    }
+}
+
+#[test]
+fn every_template_renders_with_the_least_and_the_most() {
+    let prompts = Prompts::new().unwrap();
+    let findings = full().findings;
+    let full_task = task();
+    let full_plan = Plan { summary: "Doubles.".to_owned(), tasks: vec![full_task.clone()] };
+    let full_feedback = Feedback {
+        candidate: CODE.replace("2.0", "2.0f"),
+        outcome: "wrong: copy 1 differs in 12 of 64 elements".to_owned(),
+        findings: findings[..1].to_vec(),
+        profile: "| sectors a request | 8.0 |".to_owned(),
+    };
+    let (least_plan, least_task, least_feedback) = (Plan::default(), Task::default(), Feedback::default());
+    for brief in [least(), full()] {
+        for length in [Length::Full, Length::Short] {
+            for (plan, task, feedback) in
+                [(&least_plan, &least_task, &least_feedback), (&full_plan, &full_task, &full_feedback)]
+            {
+                for request in [
+                    Request::Plan,
+                    Request::Replan(plan, "nothing was better"),
+                    Request::Code(task),
+                    Request::CodeAgain(task, feedback),
+                ] {
+                    let (system, user) = prompts.render(request, &brief, length).unwrap();
+                    for text in [&system, &user, &prompts.repair(request, &brief, "It is empty.").unwrap()] {
+                        assert!(
+                            !text.contains("{{") && !text.contains("{%") && !text.contains("\n\n\n"),
+                            "{text}"
+                        );
+                    }
+                    assert!(user.contains("p[i] *= 2.0;"), "the code is there: {user}");
+                    assert_eq!(
+                        user.contains("# Measured"),
+                        length == Length::Full && !brief.profile.is_empty(),
+                        "{user}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// All that is sent, as a person may read it. Rewritten by `UPDATE_EXPECT=1`.
+#[test]
+fn what_is_sent() {
+    let prompts = Prompts::new().unwrap();
+    let mut brief = full();
+    brief.findings.truncate(1);
+    brief.tried.truncate(1);
+    let task = task();
+    let plan = Plan { summary: "Doubles.".to_owned(), tasks: vec![task.clone()] };
+    let feedback = Feedback {
+        candidate: CODE.replace("2.0", "2.0f"),
+        outcome: "wrong: copy 1 differs in 12 of 64 elements".to_owned(),
+        findings: brief.findings[..1].to_vec(),
+        profile: "| sectors a request | 8.0 |".to_owned(),
+    };
+    let mut text = prompts.render(Request::Plan, &brief, Length::Full).unwrap().0;
+    for request in [
+        Request::Plan,
+        Request::Replan(&plan, "two tasks failed one after the other"),
+        Request::Code(&task),
+        Request::CodeAgain(&task, &feedback),
+    ] {
+        let (_, user) = prompts.render(request, &brief, Length::Full).unwrap();
+        text += &format!("\n\n==== {}\n{user}", request.template());
+    }
+    let problem = "The SEARCH text of block 1 occurs 2 times in `scale.cu`, at lines 8, 14.";
+    for request in [Request::Plan, Request::Code(&task)] {
+        text += &format!("\n\n==== repair.md\n{}", prompts.repair(request, &brief, problem).unwrap());
+    }
+    expect_file!["sent.txt"].assert_eq(&(text + "\n"));
+}
+
+#[test]
+fn code_can_not_end_its_fence() {
+    let brief = Brief { current: format!("// ````\n{CODE}"), ..least() };
+    let (_, user) =
+        Prompts::new().unwrap().render(Request::Code(&Task::default()), &brief, Length::Full).unwrap();
+    let fences: Vec<_> = user.lines().filter(|line| line.starts_with("```")).collect();
+    expect![[r#"
+        `````cuda
+        `````"#]]
+    .assert_eq(&fences.join("\n"));
+}
