@@ -46,6 +46,30 @@ pub fn is_simple(context: &Context, expression: Node) -> bool {
         && has_no_effect(context, expression)
 }
 
+/// The text of an expression as an operand of another operator: in parentheses unless it is a name, a number, or the like. The
+/// name of a macro that stands for an expression without parentheses gets some.
+pub fn as_operand(context: &Context, expression: Node) -> String {
+    let text = context.text(expression);
+    let is_whole = match Kind::of(expression) {
+        Kind::Number | Kind::Field | Kind::Parenthesized | Kind::Call | Kind::Subscript | Kind::Qualified => {
+            true
+        }
+        Kind::Identifier => !is_bare_macro(context, text),
+        _ => false,
+    };
+    if is_whole { text.to_owned() } else { format!("({text})") }
+}
+
+/// Whether a macro of this name stands for several tokens without parentheses around them.
+fn is_bare_macro(context: &Context, name: &str) -> bool {
+    let bytes = context.source.as_bytes();
+    context.directives.lines.iter().any(|line| {
+        let mut tokens = Lexer::within(context.source, line.start + 1, line.end).skip(1);
+        let is_it = tokens.next().is_some_and(|token| token.text(bytes) == name.as_bytes());
+        is_it && tokens.next().is_some_and(|first| !first.is(b'(')) && tokens.next().is_some()
+    })
+}
+
 /// The macro among whose arguments `node` stands: one of the file, or a name in capitals.
 pub fn macro_around<'c>(context: &Context<'c>, node: Node) -> Option<&'c str> {
     let mut at = node;

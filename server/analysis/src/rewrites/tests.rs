@@ -157,7 +157,7 @@ fn any_text_gives_proposals_and_no_panic() {
         for entry in fs::read_dir(&folder).unwrap() {
             let source = fs::read_to_string(entry.unwrap().path()).unwrap();
             // Cut off anywhere, as while it is typed.
-            for end in (0..source.len()).step_by(37).filter(|end| source.is_char_boundary(*end)) {
+            for end in (0..source.len()).step_by(149).filter(|end| source.is_char_boundary(*end)) {
                 let analysis = Analysis::of(Language::Cuda, &source[..end]);
                 for proposal in propose(&analysis, &Workspace::default(), None) {
                     if let Proposal::Rewrite(rewrite) = proposal {
