@@ -5,8 +5,11 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
 use stitch_tests::cli::{Finished, Folder, finish};
+use stitch_tests::endpoint::{Answer, Endpoint, Step, event};
 
 /// A kernel that the engine without a model makes better, in a program that checks nothing itself.
 const POWERS: &str = r#"#include <cstdio>
@@ -213,4 +216,128 @@ fn without_a_compiler_and_a_network_the_demo_shows_the_static_findings() {
         finish(command.env("PIP_INDEX_URL", "http://127.0.0.1:9/simple").env("PIP_RETRIES", "0")).unwrap();
     assert_eq!(demo.status, Some(3), "{}{}", demo.out, demo.err);
     assert!(demo.out.contains("static/divergent-reduction"), "{}", demo.out);
+}
+
+/// A secret that must turn up nowhere.
+const SECRET: &str = "sk-end-to-end-0123456789";
+
+fn with_model(folder: &Folder, endpoint: &Endpoint, arguments: &[&str]) -> std::process::Command {
+    let mut command = folder.command(arguments).unwrap();
+    command
+        .env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base())
+        .env("STITCHCUDA_MODEL_NAME", "scripted")
+        .env("STITCHCUDA_API_KEY", SECRET);
+    command
+}
+
+/// An answer that puts `line` in the place of the kernel's one statement.
+fn edit(line: &str) -> Answer {
+    Answer::text(&format!(
+        "<<<<<<< SEARCH\n  if (i < n) y[i] = pow(x[i], 2) + powf(x[i], 3.0f);\n=======\n{line}\n>>>>>>> REPLACE\n"
+    ))
+}
+
+fn plan(titles: &[&str]) -> Answer {
+    let tasks: Vec<Value> = titles.iter().map(|title| json!({"title": title, "scope": ["energy"]})).collect();
+    Answer::text(&json!({"summary": "Powers are dear.", "tasks": tasks}).to_string())
+}
+
+#[test]
+fn a_model_errs_is_told_replans_and_wins() {
+    let unchanged = "  if (i < n) y[i] = pow(x[i], 2) + powf(x[i], 3.0f);";
+    let endpoint = Endpoint::with(vec![
+        plan(&["Products", "One thread more"]),
+        edit("  if (i < n) y[i] = x[i] * x[i] + ;"),
+        edit("  if (i < n) y[i] = x[i] + x[i];"),
+        edit("  if (i < n) y[i] = pow(x[i], 2) + powf(x[i], 3.0f) + 0.0f * x[0];"),
+        edit("  while (n > 0) y[i] = x[i];"),
+        edit(unchanged),
+        edit(unchanged),
+        plan(&["Products after all"]),
+        edit("  if (i < n) y[i] = x[i] * x[i] + x[i] * x[i] * x[i];"),
+        plan(&[]),
+    ])
+    .unwrap();
+    let folder = Folder::with(&[("p.cu", POWERS)]).unwrap();
+    let arguments = [
+        "optimize",
+        "p.cu",
+        "--engine",
+        "llm",
+        "--device",
+        "sim:h200",
+        "--time-limit",
+        "20",
+        "--format",
+        "json",
+    ];
+    let run = finish(&mut with_model(&folder, &endpoint, &arguments)).unwrap();
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    assert!(run.err.contains(&endpoint.base()) && run.err.contains("STITCHCUDA_API_KEY"), "{}", run.err);
+    let events = events(&run);
+    let outcomes: Vec<&str> = attempts(&events).iter().map(|(outcome, _)| *outcome).collect();
+    assert_eq!(
+        outcomes,
+        ["build-failed", "wrong", "not-better", "wrong", "not-better", "not-better", "kept"],
+        "{}",
+        run.out
+    );
+    let questions = endpoint.questions();
+    assert!(questions[2].text().contains("does not compile"), "what the compiler said is told");
+    assert!(questions[3].text().contains("wrong: "), "what differs is told");
+    let last = events.last().unwrap();
+    assert!(
+        last["patch"].as_str().unwrap().contains("+  if (i < n) y[i] = x[i] * x[i] + x[i] * x[i] * x[i];")
+    );
+    // What was asked and answered is kept; the key is not.
+    let id = events[0]["run"].as_str().unwrap();
+    let folder_of_run = std::path::PathBuf::from(events[0]["folder"].as_str().unwrap());
+    assert_eq!(std::fs::read_dir(folder_of_run.join("exchanges")).unwrap().count(), 10);
+    let found = std::process::Command::new("grep").args(["-r", SECRET]).arg(&folder_of_run).output().unwrap();
+    assert!(found.stdout.is_empty() && !run.out.contains(SECRET) && !run.err.contains(SECRET));
+    assert!(folder.run(&["runs", "show", id]).unwrap().out.contains("scripted"));
+    // The second time, the endpoint is known.
+    let endpoint_again = finish(&mut with_model(&folder, &endpoint, &["runs", "resume", id])).unwrap();
+    assert!(!endpoint_again.err.contains("said once"), "{}", endpoint_again.err);
+}
+
+#[test]
+fn an_endpoint_that_refuses_is_said_with_what_to_do() {
+    let endpoint =
+        Endpoint::start(|_, _| Answer::error(401, "invalid_api_key", "Incorrect API key")).unwrap();
+    let folder = Folder::with(&[("p.cu", POWERS)]).unwrap();
+    let arguments = ["optimize", "p.cu", "--engine", "llm", "--device", "sim:h200"];
+    let run = finish(&mut with_model(&folder, &endpoint, &arguments)).unwrap();
+    assert_eq!(run.status, Some(3), "{}{}", run.out, run.err);
+    assert!(run.err.contains("STITCHCUDA_API_KEY") && !run.err.contains(SECRET), "{}", run.err);
+    let without = folder.run(&arguments).unwrap();
+    assert_eq!(without.status, Some(3));
+    assert!(without.err.contains("model.endpoint"), "{}", without.err);
+}
+
+#[test]
+fn an_interrupt_in_mid_stream_keeps_the_run() {
+    let endpoint = Endpoint::start(|_, _| {
+        Answer::stream(event(&json!({"content": "{\"summary\": "}), None)).then(Step::Hang)
+    })
+    .unwrap();
+    let folder = Folder::with(&[("p.cu", POWERS)]).unwrap();
+    let arguments = ["optimize", "p.cu", "--engine", "llm", "--device", "sim:h200"];
+    let mut command = with_model(&folder, &endpoint, &arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(endpoint.wait_for_questions(1, Duration::from_secs(300)));
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("stitchcuda runs resume "), "{said}");
+    let id = said.rsplit("runs resume ").next().unwrap().split('`').next().unwrap().to_owned();
+    let answers = Endpoint::with(vec![
+        plan(&["Products"]),
+        edit("  if (i < n) y[i] = x[i] * x[i] + x[i] * x[i] * x[i];"),
+        plan(&[]),
+    ]);
+    let resumed = finish(&mut with_model(&folder, &answers.unwrap(), &["runs", "resume", &id])).unwrap();
+    assert_eq!(resumed.status, Some(0), "{}", resumed.err);
+    assert!(resumed.out.contains("kept: "), "{}", resumed.out);
 }
