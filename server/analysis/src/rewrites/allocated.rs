@@ -8,15 +8,9 @@ use super::restrict::Pointer;
 use crate::cuda::{Token, TokenKind};
 use crate::outline::Launch;
 
-/// Functions that allocate, and set the pointer whose address is their first argument.
-const ALLOCATE: &[&[u8]] = &[
-    b"cudaMalloc",
-    b"cudaMallocManaged",
-    b"cudaMallocAsync",
-    b"cudaMallocPitch",
-    b"cudaMallocHost",
-    b"cudaHostAlloc",
-];
+/// Functions that allocate on the device, and set the pointer whose address is their first argument. Those that allocate on the
+/// host are none: what a kernel reads there the host may write meanwhile.
+const ALLOCATE: &[&[u8]] = &[b"cudaMalloc", b"cudaMallocManaged", b"cudaMallocAsync", b"cudaMallocPitch"];
 
 /// Whether each launch passes other allocations for every two pointers of which one is written. In words, what it passes.
 ///
@@ -203,11 +197,16 @@ fn callee<'c>(context: &Context<'c>, at: usize) -> Option<&'c [u8]> {
             TokenKind::Byte(b')') => depth += 1,
             TokenKind::Byte(b'(') if depth > 0 => depth -= 1,
             TokenKind::Byte(b'(') => {
-                let before = context.tokens.get(index.checked_sub(1)?)?;
-                match before.kind {
-                    TokenKind::Word => return Some(before.text(bytes)),
-                    // `k<<<1, 2>>>(x)` passes values.
+                let before = index.checked_sub(1)?;
+                let name = match context.tokens.get(before)?.kind {
+                    TokenKind::Word => before,
+                    TokenKind::Byte(b'>') => template_name(context, before)?,
                     _ => return None,
+                };
+                let name = context.tokens.get(name)?.text(bytes);
+                // A cast hands on what it is given.
+                if !name.ends_with(b"_cast") {
+                    return Some(name);
                 }
             }
             TokenKind::Byte(b';' | b'{' | b'}') => return None,
@@ -215,6 +214,20 @@ fn callee<'c>(context: &Context<'c>, at: usize) -> Option<&'c [u8]> {
         }
     }
     None
+}
+
+/// The index of the name before `<…>`, of which the token at `close` is the last. None for the `>>>` of a launch.
+fn template_name(context: &Context, close: usize) -> Option<usize> {
+    const LONGEST: usize = 16;
+    let is_closing = |index: Option<usize>| {
+        index.and_then(|index| context.tokens.get(index)).is_some_and(|token| token.is(b'>'))
+    };
+    if is_closing(close.checked_sub(1)) {
+        return None;
+    }
+    let open = (close.saturating_sub(LONGEST)..close).rev().find(|index| context.tokens[*index].is(b'<'))?;
+    let name = open.checked_sub(1)?;
+    (context.tokens[name].kind == TokenKind::Word).then_some(name)
 }
 
 /// Whether a function can't change a pointer that it is handed.

@@ -12,12 +12,11 @@ use crate::rules::types::{Maths, Type, maths};
 /// Whether evaluating an expression twice is the same as once: no call, no assignment, no step, no macro that may hide one.
 pub fn has_no_effect(context: &Context, expression: Node) -> bool {
     nodes(expression).all(|node| match Kind::of(node) {
-        Kind::Call
-        | Kind::Assignment
-        | Kind::Update
-        | Kind::Lambda
-        | Kind::KernelCall
-        | Kind::CompoundLiteral => false,
+        // `float(x)` is a cast.
+        Kind::Call => {
+            node.child_by_field_name("function").is_some_and(|callee| callee.kind() == "primitive_type")
+        }
+        Kind::Assignment | Kind::Update | Kind::Lambda | Kind::KernelCall | Kind::CompoundLiteral => false,
         Kind::Identifier => !hides_an_effect(context, context.text(node)),
         _ => !matches!(node.kind(), "new_expression" | "delete_expression" | "co_await_expression" | "ERROR"),
     })
@@ -45,6 +44,30 @@ pub fn is_simple(context: &Context, expression: Node) -> bool {
     nodes(expression).all(plain)
         && nodes(expression).count() <= MOST_NODES
         && has_no_effect(context, expression)
+}
+
+/// The text of an expression as an operand of another operator: in parentheses unless it is a name, a number, or the like. The
+/// name of a macro that stands for an expression without parentheses gets some.
+pub fn as_operand(context: &Context, expression: Node) -> String {
+    let text = context.text(expression);
+    let is_whole = match Kind::of(expression) {
+        Kind::Number | Kind::Field | Kind::Parenthesized | Kind::Call | Kind::Subscript | Kind::Qualified => {
+            true
+        }
+        Kind::Identifier => !is_bare_macro(context, text),
+        _ => false,
+    };
+    if is_whole { text.to_owned() } else { format!("({text})") }
+}
+
+/// Whether a macro of this name stands for several tokens without parentheses around them.
+fn is_bare_macro(context: &Context, name: &str) -> bool {
+    let bytes = context.source.as_bytes();
+    context.directives.lines.iter().any(|line| {
+        let mut tokens = Lexer::within(context.source, line.start + 1, line.end).skip(1);
+        let is_it = tokens.next().is_some_and(|token| token.text(bytes) == name.as_bytes());
+        is_it && tokens.next().is_some_and(|first| !first.is(b'(')) && tokens.next().is_some()
+    })
 }
 
 /// The macro among whose arguments `node` stands: one of the file, or a name in capitals.
@@ -207,15 +230,17 @@ pub fn hoist(context: &Context, expression: Node, ty: &str, name: &str) -> Optio
         Kind::Update | Kind::Lambda | Kind::Comma => false,
         Kind::Call => node.child_by_field_name("function").is_some_and(|callee| {
             let name = context.text(callee).rsplit("::").next().unwrap_or_default();
-            maths(name).is_some() && !context.defines(name)
+            callee.kind() == "primitive_type" || (maths(name).is_some() && !context.defines(name))
         }),
+        Kind::Identifier => !hides_an_effect(context, context.text(node)),
         _ => true,
     });
     // A statement behind another on one line would be torn from it.
     let own_line = context.indentation(statement.start_byte());
     let line_start = context.source[..statement.start_byte()].rfind('\n').map_or(0, |at| at + 1);
     let begins_line = context.source.get(line_start..statement.start_byte()) == Some(own_line);
-    let value = context.text(expression);
+    let inside = (Kind::of(expression) == Kind::Parenthesized).then(|| expression.named_child(0)).flatten();
+    let value = context.text(inside.unwrap_or(expression));
     let fits = is_quiet && begins_line && !value.contains(['\n', '#']) && !value.contains("//");
     fits.then(|| Edit::insert(span(statement).start, format!("const {ty} {name} = {value};\n{own_line}")))
 }

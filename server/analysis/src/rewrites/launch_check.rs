@@ -63,7 +63,7 @@ fn rewrite(context: &Context, function: &Function, launch: &LaunchSite) -> Resul
         }
         None => {
             let unit = context.indentation_unit(function);
-            let name = super::expression::unused_name(context, function, "launchError");
+            let name = name_of_error(context, function);
             let brace = if opens_on_own_line(context, function) {
                 format!("\n{indentation}{{")
             } else {
@@ -87,6 +87,18 @@ fn rewrite(context: &Context, function: &Function, launch: &LaunchSite) -> Resul
     rewrite.proven.push(how);
     rewrite.proven.push(format!("`{}` does not ask for an error after it", function.outline.name));
     Ok(Proposal::Rewrite(rewrite))
+}
+
+/// A name for the error: the same for each launch of a function, since each is seen in its own `if` only.
+fn name_of_error(context: &Context, function: &Function) -> String {
+    const NAME: &str = "launchError";
+    let text = context.text(function.node);
+    let own = text.matches("if (cudaError_t launchError = cudaGetLastError())").count();
+    // Declared once and printed once.
+    if own > 0 && text.matches(NAME).count() == 2 * own {
+        return NAME.to_owned();
+    }
+    super::expression::unused_name(context, function, NAME)
 }
 
 /// Where the next line begins to be written: behind a comment that ends the statement's line, else behind the statement.
@@ -122,6 +134,7 @@ fn wrapper<'c>(context: &Context<'c>, function: &Function, launch: Node) -> Opti
             && open.is(b'(')
             && second.is(b'(')
             && call.text(bytes).starts_with(b"cuda")
+            && !matches!(call.text(bytes), b"cudaGetErrorString" | b"cudaGetErrorName")
             && !matches!(name.text(bytes), b"if" | b"while" | b"return" | b"switch" | b"assert" | b"sizeof");
         if is_call && wraps_alone(tokens, *second) {
             let here = function.outline.span.touches(name.start);

@@ -4,6 +4,7 @@ use stitch_findings::Code;
 use tree_sitter::Node;
 
 use super::context::span;
+use super::expression::as_operand;
 use super::uses::uses;
 use super::{Context, Edit, Function, Gain, Proposal, Rule};
 use crate::rules::constants::fold;
@@ -79,21 +80,7 @@ fn rewrite(context: &Context, function: &Function, id: usize, distance: i64) -> 
     context.is_whole(function)?;
     let variable = &function.walker().names.variables[id];
     let name = variable.name;
-    if variable.storage != Storage::Shared || variable.is_view || variable.is_reference {
-        return Err(format!("`{name}` is another name for memory that is declared elsewhere"));
-    }
-    let declarator =
-        declarator(function, id).ok_or_else(|| format!("`{name}` is no array of this function"))?;
-    let declaration = declaration(declarator).ok_or("its declaration was not found")?;
-    if context.text(declaration).split_whitespace().any(|word| word == "extern") {
-        return Err(format!("`{name}` is declared `extern`: its size is given at the launch"));
-    }
-    if variable.dimensions.len() < 2 {
-        return Err(format!("`{name}` has one dimension: every index would have to change"));
-    }
-    if let Some(line) = context.macro_that_mentions(name) {
-        return Err(format!("the macro of line {line} mentions `{name}`"));
-    }
+    let declarator = own_array(context, function, id)?;
     plain_uses(context, function, id)?;
     let sizes =
         sizes(context, function, variable).ok_or_else(|| format!("the size of `{name}` is not known"))?;
@@ -120,8 +107,7 @@ fn rewrite(context: &Context, function: &Function, id: usize, distance: i64) -> 
     let text = context.text(inner);
     let size = match text.parse::<i64>() {
         Ok(number) => (number + padding).to_string(),
-        Err(_) if Kind::of(inner) == Kind::Conditional => format!("({text}) + {padding}"),
-        Err(_) => format!("{text} + {padding}"),
+        Err(_) => format!("{} + {padding}", as_operand(context, inner)),
     };
     let title = format!("Pad the rows of `{name}`: `[{size}]` in place of `[{text}]`");
     let lanes = WARP.min(rows);
@@ -135,6 +121,28 @@ fn rewrite(context: &Context, function: &Function, id: usize, distance: i64) -> 
         .assumed
         .push(format!("no index runs over the end of a row of `{name}`, which C++ does not allow"));
     Ok(Proposal::Rewrite(rewrite))
+}
+
+/// The declarator of an array whose rows can be padded: shared, declared here with its sizes, and in no macro.
+fn own_array<'c>(context: &Context, function: &Function<'c>, id: usize) -> Result<Node<'c>, String> {
+    let variable = &function.walker().names.variables[id];
+    let name = variable.name;
+    if variable.storage != Storage::Shared || variable.is_view || variable.is_reference {
+        return Err(format!("`{name}` is another name for memory that is declared elsewhere"));
+    }
+    let declarator =
+        declarator(function, id).ok_or_else(|| format!("`{name}` is no array of this function"))?;
+    let declaration = declaration(declarator).ok_or("its declaration was not found")?;
+    if context.text(declaration).split_whitespace().any(|word| word == "extern") {
+        return Err(format!("`{name}` is declared `extern`: its size is given at the launch"));
+    }
+    if variable.dimensions.len() < 2 {
+        return Err(format!("`{name}` has one dimension: every index would have to change"));
+    }
+    if let Some(line) = context.macro_that_mentions(name) {
+        return Err(format!("the macro of line {line} mentions `{name}`"));
+    }
+    Ok(declarator)
 }
 
 /// The declaration around a declarator.

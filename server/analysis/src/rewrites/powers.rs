@@ -6,9 +6,7 @@
 use stitch_findings::Code;
 
 use super::context::span;
-use super::expression::{
-    goes_straight_to, has_no_effect, hoist, is_simple, macro_around, needs_parentheses, unused_name,
-};
+use super::expression::{goes_straight_to, hoist, is_simple, macro_around, needs_parentheses, unused_name};
 use super::{Context, Edit, Function, Gain, Proposal, Rule};
 use crate::rules::facts::Power;
 
@@ -57,27 +55,8 @@ fn find(context: &Context) -> Vec<Proposal> {
 
 fn rewrite(context: &Context, function: &Function, power: &Power, form: Form) -> Result<Proposal, String> {
     let base_text = context.text(power.base);
-    let sqrt = if is_single(power) { "sqrtf" } else { "sqrt" };
-    for name in [power.name, if form == Form::Root { sqrt } else { power.name }] {
-        if context.defines(name) {
-            return Err(format!("the file has a `{name}` of its own"));
-        }
-    }
-    if let Some(name) = macro_around(context, power.node) {
-        return Err(format!("it is an argument of `{name}`, which may be a macro"));
-    }
     let ty = power.base_type;
-    if !(ty.is_float() || ty.is_double() || ty.is_integer()) {
-        return Err(format!("the type of `{base_text}` is not known here"));
-    }
-    if power.name != "pow" && !ty.is_float() {
-        return Err(format!("`{base_text}` is no float, and `{}` makes it one", power.name));
-    }
-    if !has_no_effect(context, power.base) && matches!(form, Form::Product(_) | Form::Fourth) {
-        return Err(format!(
-            "`{base_text}` calls or changes something, and would be evaluated more than once"
-        ));
-    }
+    is_plain(context, function, power, form)?;
     let single =
         is_single(power) || ty.is_float() && goes_straight_to(context, function, power.node).is_float();
     let mut edits = Vec::new();
@@ -121,6 +100,31 @@ fn rewrite(context: &Context, function: &Function, power: &Power, form: Form) ->
         rewrite.assumed.push(format!("`{base_text}` is neither -0 nor minus infinity"));
     }
     Ok(Proposal::Rewrite(rewrite))
+}
+
+/// Whether the call is what it seems to be, of numbers whose types are known.
+fn is_plain(context: &Context, function: &Function, power: &Power, form: Form) -> Result<(), String> {
+    let base_text = context.text(power.base);
+    let sqrt = if is_single(power) { "sqrtf" } else { "sqrt" };
+    for name in [power.name, if form == Form::Root { sqrt } else { power.name }] {
+        if context.defines(name) {
+            return Err(format!("the file has a `{name}` of its own"));
+        }
+    }
+    if let Some(name) = macro_around(context, power.node) {
+        return Err(format!("it is an argument of `{name}`, which may be a macro"));
+    }
+    let ty = power.base_type;
+    if !(ty.is_float() || ty.is_double() || ty.is_integer()) {
+        return Err(format!("the type of `{base_text}` is not known here"));
+    }
+    if power.name != "pow" && !ty.is_float() {
+        return Err(format!("`{base_text}` is no float, and `{}` makes it one", power.name));
+    }
+    if context.text(function.node).contains("volatile") {
+        return Err("something here is `volatile`, and may be read once only".to_owned());
+    }
+    Ok(())
 }
 
 /// Whether the call is computed in float: by its name, or since both arguments are floats.

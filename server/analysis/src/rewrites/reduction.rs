@@ -12,6 +12,7 @@ use stitch_findings::Code;
 use tree_sitter::Node;
 
 use super::context::span;
+use super::expression::as_operand;
 use super::launched::{blocks, in_words, launches_of};
 use super::step::{Step, read_step};
 use super::uses::{nodes, uses};
@@ -94,11 +95,7 @@ fn rewrite(context: &Context, function: &Function, around: Node, step: &Step) ->
 }
 
 fn edits(context: &Context, step: &Step) -> Vec<Edit> {
-    let bound = context.text(step.bound);
-    let half = match Kind::of(step.bound) {
-        Kind::Identifier | Kind::Field | Kind::Number | Kind::Parenthesized => format!("{bound} / 2"),
-        _ => format!("({bound}) / 2"),
-    };
+    let half = format!("{} / 2", as_operand(context, step.bound));
     let stride = step.stride;
     let halves = match context.text(step.update).contains("<<") {
         true => format!("{stride} >>= 1"),

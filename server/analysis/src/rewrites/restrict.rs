@@ -26,7 +26,8 @@ fn find(context: &Context) -> Vec<Proposal> {
     let kernels = context.kernels().filter(|kernel| {
         let pointers = kernel.outline.parameters.iter().filter(|parameter| is_pointer(&parameter.ty));
         // One pointer alone has no other to be told apart from.
-        let open = pointers.clone().filter(|parameter| !is_restricted(&parameter.ty)).count();
+        // An array, `float x[]`, has no place for the word.
+        let open = pointers.clone().filter(|p| p.ty.contains('*') && !is_restricted(&p.ty)).count();
         pointers.count() > 1 && open > 0
     });
     kernels
@@ -83,9 +84,8 @@ fn rewrite(context: &Context, kernel: &Function) -> Result<Proposal, String> {
         words: "loads through the read-only path that need not wait for stores".to_owned(),
     };
     let mut rewrite = RULE.rewrite(kernel.outline.name_span, title, edits, gain);
-    rewrite
-        .proven
-        .push(format!("{} passes {allocations}", in_words(context, &launched).trim_end_matches(',')));
+    let pass = if launched.launches.len() == 1 { "passes" } else { "pass" };
+    rewrite.proven.push(format!("{} {pass} {allocations}", in_words(context, &launched)));
     let read: Vec<_> = pointers.iter().filter(|p| !p.is_written).map(|p| format!("`{}`", p.name)).collect();
     if !read.is_empty() {
         rewrite.proven.push(format!("nothing is written through {}", read.join(", ")));
@@ -126,7 +126,7 @@ fn pointer<'c>(
     let mut is_written = false;
     let mut can_be_const = true;
     for used in uses(context, kernel, id) {
-        match usage(context, kernel, used, known)? {
+        match usage(context, used, known)? {
             Usage::Read => {}
             Usage::Write => is_written = true,
             Usage::Other => can_be_const = false,
@@ -157,26 +157,45 @@ enum Usage {
 }
 
 /// What a use of a pointer does.
-fn usage(context: &Context, kernel: &Function, used: Node, ty: Type) -> Result<Usage, String> {
-    let Some(element) = element(used) else { return Ok(Usage::Other) };
-    let Some(parent) = element.parent() else { return Ok(Usage::Other) };
-    let line = context.line(used.start_byte());
+fn usage(context: &Context, used: Node, ty: Type) -> Result<Usage, String> {
+    let Some(mut element) = element(used) else { return Ok(Usage::Other) };
+    // `(p[i])` and `c ? p[i] : p[j]` are places as `p[i]` is.
+    let parent = loop {
+        let Some(parent) = element.parent() else { return Ok(Usage::Other) };
+        let is_arm =
+            Kind::of(parent) == Kind::Conditional && parent.child_by_field_name("condition") != Some(element);
+        match Kind::of(parent) {
+            Kind::Parenthesized => element = parent,
+            _ if is_arm => element = parent,
+            _ => break parent,
+        }
+    };
     Ok(match Kind::of(parent) {
         Kind::Assignment if parent.child_by_field_name("left") == Some(element) => Usage::Write,
         Kind::Update => Usage::Write,
-        Kind::Pointer if parent.child(0).is_some_and(|first| first.kind() == "&") => Usage::Other,
-        Kind::InitDeclarator => {
-            match kernel.node.descendant_for_byte_range(parent.start_byte(), parent.start_byte() + 1) {
-                Some(first) if first.kind() == "&" || context.text(parent).starts_with('&') => Usage::Other,
-                _ => Usage::Read,
-            }
-        }
         Kind::Field | Kind::Subscript | Kind::Pointer if ty.scalar == Scalar::Unknown => {
+            let line = context.line(used.start_byte());
             return Err(format!("what an element of line {line} holds is not known"));
         }
         Kind::Field => member(parent),
         Kind::Arguments => argument(context, parent),
-        _ => Usage::Read,
+        // `float& r = p[i]` is another name for it.
+        Kind::InitDeclarator if context.text(parent).starts_with('&') => Usage::Other,
+        Kind::InitDeclarator
+        | Kind::Assignment
+        | Kind::Binary
+        | Kind::Unary
+        | Kind::Cast
+        | Kind::Conditional
+        | Kind::ConditionClause
+        | Kind::Indices
+        | Kind::InitializerList
+        | Kind::Return
+        | Kind::ExpressionStatement
+        | Kind::While
+        | Kind::For
+        | Kind::Sizeof => Usage::Read,
+        _ => Usage::Other,
     })
 }
 

@@ -38,6 +38,9 @@ pub struct Step<'c> {
 const OPERATORS: &[(&str, &str)] = &[("+=", "+"), ("*=", "*"), ("&=", "&"), ("|=", "|"), ("^=", "^")];
 const FUNCTIONS: &[&str] = &["min", "max", "fminf", "fmaxf", "fmin", "fmax"];
 
+/// What is said of a body that is not understood.
+const UNKNOWN: &str = "the body of the loop is no step of a reduction that is known";
+
 /// The step of a loop; `None` for a loop that is no reduction by doubling strides.
 ///
 /// # Errors
@@ -56,27 +59,8 @@ pub fn read_step<'c>(context: &Context<'c>, around: Node<'c>) -> Result<Option<S
     if !picks || !has_branch {
         return Ok(None);
     }
-    let unknown = || "the body of the loop is no step of a reduction that is known".to_owned();
-    let statements = statements(body);
-    let is_barrier = |node: &Node| spaceless(context.text(*node)) == "__syncthreads();";
-    let barriers = statements.iter().filter(|node| is_barrier(node)).count();
-    let work: Vec<Node> = statements.iter().copied().filter(|node| !is_barrier(node)).collect();
-    if barriers != 1 {
-        return Err(format!("the loop has {barriers} barriers a step, not one"));
-    }
-    let first = statements.first().is_some_and(|node| is_barrier(node));
-    let last = statements.last().is_some_and(|node| is_barrier(node));
-    if !first && !last {
-        return Err(unknown());
-    }
-    let (declaration, branch) = match work.as_slice() {
-        [branch] => (None, *branch),
-        [declaration, branch] => (Some(*declaration), *branch),
-        _ => return Err(unknown()),
-    };
-    if Kind::of(branch) != Kind::If || branch.child_by_field_name("alternative").is_some() {
-        return Err(unknown());
-    }
+    let (declaration, branch, begins_with_barrier) = body_of(context, body)?;
+    let unknown = || UNKNOWN.to_owned();
     let clause =
         branch.child_by_field_name("condition").and_then(|clause| clause.child_by_field_name("value"));
     let test = clause.ok_or_else(unknown)?;
@@ -120,8 +104,30 @@ pub fn read_step<'c>(context: &Context<'c>, around: Node<'c>) -> Result<Option<S
         array,
         operation,
         index,
-        begins_with_barrier: first,
+        begins_with_barrier,
     }))
+}
+
+/// The parts of a loop's body: the index's declaration, the branch, and whether the barrier comes first.
+fn body_of<'c>(context: &Context, body: Node<'c>) -> Result<(Option<Node<'c>>, Node<'c>, bool), String> {
+    let statements = statements_of(body);
+    let is_barrier = |node: &Node| spaceless(context.text(*node)) == "__syncthreads();";
+    let barriers = statements.iter().filter(|node| is_barrier(node)).count();
+    let work: Vec<Node> = statements.iter().copied().filter(|node| !is_barrier(node)).collect();
+    if barriers != 1 {
+        return Err(format!("the loop has {barriers} barriers a step, not one"));
+    }
+    let first = statements.first().is_some_and(is_barrier);
+    let last = statements.last().is_some_and(is_barrier);
+    let (declaration, branch) = match work.as_slice() {
+        [branch] if first || last => (None, *branch),
+        [declaration, branch] if first || last => (Some(*declaration), *branch),
+        _ => return Err(UNKNOWN.to_owned()),
+    };
+    if Kind::of(branch) != Kind::If || branch.child_by_field_name("alternative").is_some() {
+        return Err(UNKNOWN.to_owned());
+    }
+    Ok((declaration, branch, first))
 }
 
 struct Header<'c> {
@@ -163,10 +169,6 @@ fn header<'c>(context: &Context<'c>, around: Node<'c>) -> Option<Header<'c>> {
     .contains(&doubled);
     let declares = Kind::of(initializer) == Kind::Declaration;
     (counts && doubles).then_some(Header { stride, declares, start, condition, bound, update })
-}
-
-fn statements(body: Node) -> Vec<Node> {
-    if Kind::of(body) == Kind::Compound { statements_of(body) } else { vec![body] }
 }
 
 /// The statements of a block, or the statement itself.
@@ -229,7 +231,7 @@ fn scaled_index<'c>(
         return None;
     }
     let value = declarator.child_by_field_name("value")?;
-    let thread = nodes(value).map(|node| context.text(node)).find(|text| {
+    nodes(value).map(|node| context.text(node)).find(|text| {
         let written = spaceless(context.text(value)).replace(['(', ')'], "");
         [
             ("2", stride, *text),
@@ -241,8 +243,7 @@ fn scaled_index<'c>(
         ]
         .iter()
         .any(|(a, b, c)| written == format!("{a}*{b}*{c}") && *text != stride && *text != "2")
-    });
-    thread
+    })
 }
 
 /// Whether a condition is `thread % (2 * stride) == 0` in one of its spellings, perhaps with `thread + stride < bound`.
@@ -259,9 +260,10 @@ fn is_multiple(context: &Context, test: Node, thread: &str, stride: &str, bound:
                 || text == format!("!{thread}&{twice}-1")
         });
         found |= is_multiple;
-        is_multiple || is_within_bound(&text, thread, stride, bound)
+        (is_multiple && has_brackets(context, part, thread, stride))
+            || is_within_bound(&text, thread, stride, bound)
     });
-    found && all && has_brackets(context, test, thread, stride)
+    found && all
 }
 
 /// Whether `%` divides by the whole of `2 * stride`: without parentheses it does not.
@@ -270,8 +272,10 @@ fn has_brackets(context: &Context, test: Node, thread: &str, stride: &str) -> bo
     let bare =
         [format!("{thread}%2*{stride}"), format!("{thread}%{stride}*2"), format!("{thread}%{stride}<<1")];
     // Nor is `tid & 2 * s - 1 == 0` what it looks like.
-    let masked = text.contains('&') && !text.contains("&&");
+    let masked = text.contains('&');
+    let negated = text.contains('!') && !text.contains("!=");
     !bare.iter().any(|bare| text.contains(bare.as_str()))
+        && (!negated || text.contains("!("))
         && (!masked || text.contains(")==0") || text.starts_with("!("))
 }
 

@@ -40,18 +40,6 @@ fn said(rule: &'static Rule, source: &str) -> String {
     said
 }
 
-/// That a file holds this text, to the byte: `expect_file` takes all line ends for alike.
-fn expect(path: &Path, text: &str) {
-    if !text.contains('\r') {
-        expect_file![path].assert_eq(text);
-        return;
-    }
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        fs::write(path, text).unwrap();
-    }
-    assert_eq!(fs::read_to_string(path).unwrap(), text, "{}", path.display());
-}
-
 /// The functions that could be read without an error, by name.
 fn readable(source: &str) -> Vec<String> {
     let analysis = Analysis::of(Language::Cuda, source);
@@ -79,14 +67,19 @@ fn every_rule_does_to_its_fixtures_what_stands_beside_them() {
             refused += said.matches(": refused: ").count();
             expect_file![input.with_extension("txt")].assert_eq(&said);
             let (after, count) = rewritten(&[rule], &source, &Workspace::default());
-            if count > 0 {
+            let beside = input.with_extension("after.cu");
+            if count == 0 {
+                assert!(!beside.exists(), "{}: nothing is rewritten", beside.display());
+            } else {
                 assert!(count < 100, "{} goes on and on:\n{after}", rule.code);
                 applied += count;
-                expect(&input.with_extension("after.cu"), &after);
+                // Files of expectations have plain line ends.
+                expect_file![beside].assert_eq(&after.replace("\r\n", "\n"));
                 // A rewrite may add a function, but none may be broken.
                 let (before, now) = (readable(&source), readable(&after));
                 assert!(before.iter().all(|name| now.contains(name)), "{}: {after}", input.display());
-                assert_eq!(after.contains("\r\n"), source.contains("\r\n"), "{}", input.display());
+                let ends = if source.contains("\r\n") { after.matches('\n').count() } else { 0 };
+                assert_eq!(after.matches("\r\n").count(), ends, "{}: line ends", input.display());
             }
         }
         assert!(applied > 0 && refused > 0, "{}: one applied and one refused at least", rule.code);
@@ -124,4 +117,54 @@ fn every_rule_has_a_page_and_every_page_a_rule() {
     let mut rules: Vec<&str> = RULES.iter().map(|rule| rule.code.as_str()).collect();
     rules.sort_unstable();
     assert_eq!(rules, pages);
+}
+
+#[test]
+fn a_selection_proposes_what_is_in_it_and_a_cursor_its_function() {
+    let source = "__global__ void a(float* x) { x[0] = powf(x[1], 2.0f); x[2] = powf(x[3], 2.0f); }\n\
+                  __global__ void b(float* x) { x[0] = powf(x[4], 2.0f); }\n";
+    let analysis = Analysis::of(Language::Cuda, source);
+    let titles = |scope: Option<Span>| -> Vec<String> {
+        let proposals = propose(&analysis, &Workspace::default(), scope);
+        let title = |proposal| match proposal {
+            Proposal::Rewrite(rewrite) => rewrite.title,
+            Proposal::Refused(refusal) => refusal.reason,
+        };
+        proposals.into_iter().map(title).collect()
+    };
+    let at = |text: &str| source.find(text).unwrap();
+    assert_eq!(titles(None).len(), 3);
+    assert_eq!(
+        titles(Some(Span::new(at("x[3]"), at("x[3]") + 4))),
+        ["Write `powf(x[3], 2.0f)` as `x[3] * x[3]`"]
+    );
+    let cursor = at("x[0]");
+    assert_eq!(titles(Some(Span::new(cursor, cursor))).len(), 2);
+    assert_eq!(titles(Some(Span::new(0, 3))), Vec::<String>::new());
+}
+
+#[test]
+fn a_python_file_has_no_proposals() {
+    let source = "kernel = '''__global__ void a(float* x) { x[0] = powf(x[1], 2.0f); }'''\n";
+    let analysis = Analysis::of(Language::Python, source);
+    assert!(propose(&analysis, &Workspace::default(), None).is_empty());
+}
+
+#[test]
+fn any_text_gives_proposals_and_no_panic() {
+    for rule in RULES {
+        let folder = fixtures().join(rule.code.as_str().trim_start_matches("rewrite/"));
+        for entry in fs::read_dir(&folder).unwrap() {
+            let source = fs::read_to_string(entry.unwrap().path()).unwrap();
+            // Cut off anywhere, as while it is typed.
+            for end in (0..source.len()).step_by(149).filter(|end| source.is_char_boundary(*end)) {
+                let analysis = Analysis::of(Language::Cuda, &source[..end]);
+                for proposal in propose(&analysis, &Workspace::default(), None) {
+                    if let Proposal::Rewrite(rewrite) = proposal {
+                        assert!(apply(&source[..end], &rewrite.edits).is_some(), "{}", rewrite.title);
+                    }
+                }
+            }
+        }
+    }
 }
