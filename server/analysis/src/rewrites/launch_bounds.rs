@@ -16,8 +16,13 @@ pub static RULE: Rule =
 const MOST_THREADS: i64 = 1024;
 
 fn find(context: &Context) -> Vec<Proposal> {
+    // A kernel that is launched elsewhere has no block size here.
+    let is_launched = |kernel: &&Function| {
+        context.outline.launches.iter().any(|launch| launch.kernel == kernel.outline.name)
+    };
     let kernels = context.kernels().filter(|kernel| kernel.outline.launch_bounds.is_none());
     kernels
+        .filter(is_launched)
         .map(|kernel| {
             let proposal = rewrite(context, kernel);
             proposal.unwrap_or_else(|reason| RULE.refuse(kernel.outline.name_span, reason))

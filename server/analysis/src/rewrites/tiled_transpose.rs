@@ -124,6 +124,25 @@ pub(super) struct Shape<'c> {
     pub(super) place: Span,
 }
 
+impl<'c> Shape<'c> {
+    /// Takes an `if` for a guard. Returns what it guards, or `None` in place of that where it leaves the kernel; nothing where it is
+    /// no guard.
+    fn guard(&mut self, context: &Context<'c>, branch: Node<'c>) -> Option<Option<Node<'c>>> {
+        let asked = condition(branch)?;
+        let then = branch.child_by_field_name("consequence")?;
+        if branch.child_by_field_name("alternative").is_some() || !has_no_effect(context, asked) {
+            return None;
+        }
+        self.conditions.push(asked);
+        if is_bare_return(then) {
+            self.guards.push(negated(context, asked));
+            return Some(None);
+        }
+        self.guards.push(context.text(asked).to_owned());
+        Some(Some(then))
+    }
+}
+
 fn shape<'c>(context: &Context<'c>, kernel: &Function<'c>, copy: &Copy<'c>) -> Result<Shape<'c>, String> {
     let target = statement_of(copy.store.node);
     let elsewhere = |node: Node| {
@@ -160,27 +179,15 @@ fn shape<'c>(context: &Context<'c>, kernel: &Function<'c>, copy: &Copy<'c>) -> R
                 Kind::Declaration if is_inside => found.inside.push(*statement),
                 Kind::Declaration => found.outside.push(*statement),
                 Kind::If => {
-                    let asked = condition(*statement).ok_or_else(|| elsewhere(*statement))?;
-                    let then = statement.child_by_field_name("consequence");
-                    let then = then.ok_or_else(|| elsewhere(*statement))?;
-                    if statement.child_by_field_name("alternative").is_some()
-                        || !has_no_effect(context, asked)
-                    {
-                        return Err(elsewhere(*statement));
-                    }
                     if found.place.is_empty() {
                         found.place = span(*statement);
                     }
-                    found.conditions.push(asked);
-                    if is_bare_return(then) {
-                        found.guards.push(negated(context, asked));
-                        is_inside = true;
-                    } else if after.is_empty() {
-                        found.guards.push(context.text(asked).to_owned());
-                        is_inside = true;
-                        open = statements(then);
-                    } else {
-                        return Err(elsewhere(after[0]));
+                    let then = found.guard(context, *statement).ok_or_else(|| elsewhere(*statement))?;
+                    is_inside = true;
+                    match (then, after) {
+                        (None, _) => {}
+                        (Some(then), []) => open = statements(then),
+                        (Some(_), [next, ..]) => return Err(elsewhere(*next)),
                     }
                 }
                 _ => return Err(elsewhere(*statement)),

@@ -399,11 +399,13 @@ fn kernel_edits<'c>(
             array.vector, array.name
         ));
     }
-    lines.push(format!("{own}}} else {{"));
-    lines.push(format!("{own}{unit}for (; {index} < {bound}; {index}++) {{"));
-    lines.push(format!("{own}{unit}{unit}{}", context.text(statement)));
-    lines.push(format!("{own}{unit}}}"));
-    lines.push(format!("{own}}}"));
+    lines.extend([
+        format!("{own}}} else {{"),
+        format!("{own}{unit}for (; {index} < {bound}; {index}++) {{"),
+        format!("{own}{unit}{unit}{}", context.text(statement)),
+        format!("{own}{unit}}}"),
+        format!("{own}}}"),
+    ]);
     let place = match element.form {
         Form::Branch => span(element.guard),
         Form::Return => Span::new(element.guard.start_byte(), statement.end_byte()),
@@ -412,17 +414,21 @@ fn kernel_edits<'c>(
         .filter(|node| Kind::of(*node) == Kind::Comment && place.contains(span(*node)))
         .map(|comment| format!("{}\n{own}", context.text(comment).trim_end()))
         .collect();
+    let mut edits = declaration_edits(context, element, lanes);
+    edits.push(Edit::replace(place, comments + &lines.join("\n")));
+    Ok(edits)
+}
+
+/// The edits that make the index that of the thread's first element, and one that can change.
+fn declaration_edits(context: &Context, element: &Elementwise, lanes: i64) -> Vec<Edit> {
     let start = context.text(element.start);
-    let mut edits = vec![
-        Edit::replace(span(element.start), format!("{lanes} * ({start})")),
-        Edit::replace(place, comments + &lines.join("\n")),
-    ];
+    let mut edits = vec![Edit::replace(span(element.start), format!("{lanes} * ({start})"))];
     let text = context.text(element.declaration);
     if let Some(at) = text.find("const ").filter(|at| *at < text.find('=').unwrap_or(0)) {
         let at = element.declaration.start_byte() + at;
         edits.push(Edit::replace(Span::new(at, at + "const ".len()), ""));
     }
-    Ok(edits)
+    edits
 }
 
 /// The bound as the right side of a comparison.
