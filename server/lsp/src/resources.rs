@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use stitch_findings::{AnchorState, Measurement, Provenance, Quantity, Span};
+use stitch_verifier::occupancy::unknown_for;
 
 use crate::view::{Placed, View};
 
@@ -86,6 +87,13 @@ impl Resources {
         parts.join(" · ")
     }
 
+    /// What limits the occupancy, or why that is not known; a dash where there is nothing to say.
+    fn limit(&self) -> String {
+        let note = self.note(Quantity::TheoreticalOccupancy).map(str::to_owned);
+        let unknown = || unknown_for(&self.provenance.device);
+        note.or_else(unknown).unwrap_or_else(|| "–".to_owned())
+    }
+
     /// Where the numbers came from, in a sentence.
     pub fn origin(&self) -> String {
         let Provenance { tool, device, runs, .. } = &self.provenance;
@@ -138,7 +146,7 @@ pub fn table(kernels: &[&Resources]) -> String {
             in_bytes(Quantity::SpillStores),
             in_bytes(Quantity::SpillLoads),
             kernel.get(Quantity::TheoreticalOccupancy).map_or("–".into(), percent),
-            kernel.note(Quantity::TheoreticalOccupancy).unwrap_or("–").replace('|', "\\|"),
+            kernel.limit().replace('|', "\\|"),
         ];
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
@@ -161,7 +169,32 @@ fn bytes(bytes: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stitch_findings::Producer;
+
     use super::*;
+
+    #[test]
+    fn an_architecture_that_is_not_in_the_table_is_named() {
+        for (device, expected) in [
+            ("sm_107", "| 40 | – | – | – | – | – | occupancy unknown for sm_107 |"),
+            ("sm_90", "| 40 | – | – | – | – | – | – |"),
+        ] {
+            let kernel = Resources {
+                subject: "k".to_owned(),
+                span: Span::new(0, 1),
+                state: AnchorState::Fresh,
+                provenance: Provenance {
+                    producer: Producer::Ptxas,
+                    tool: "ptxas 13.5".to_owned(),
+                    device: device.to_owned(),
+                    runs: 1,
+                },
+                numbers: vec![(Quantity::Registers, 40.0, None)],
+            };
+            let table = table(&[&kernel]);
+            assert!(table.contains(expected), "{table}");
+        }
+    }
 
     #[test]
     fn numbers_read_as_people_write_them() {

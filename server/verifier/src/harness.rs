@@ -9,6 +9,7 @@
 
 mod answers;
 mod kernel;
+mod model;
 mod needs;
 mod parameter;
 mod plan;
@@ -16,7 +17,8 @@ mod write;
 
 pub use answers::{Answers, BadAnswer};
 pub use kernel::{KernelError, find, split};
+pub use model::{Argument, Array, Harness, Scalar};
 pub use needs::Needs;
 pub use parameter::{Parameter, Role, element_type as parameter_element};
-pub use plan::{Argument, Array, Harness, PlanError, Scalar, configuration, plan};
+pub use plan::{PlanError, configuration, plan};
 pub use write::{Subject, write};

@@ -57,6 +57,12 @@ pub fn limits(architecture: Architecture) -> Option<&'static Limits> {
     })
 }
 
+/// `occupancy unknown for sm_107`, for the name of an architecture that is not in the table.
+pub fn unknown_for(architecture: &str) -> Option<String> {
+    let known = architecture.parse().ok().and_then(limits);
+    known.is_none().then(|| format!("occupancy unknown for {architecture}"))
+}
+
 /// What a launch of a kernel asks of a multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {

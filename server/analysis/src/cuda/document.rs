@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::Workspace;
 use super::item::{self, Checked, Read};
 use super::items::{Cutter, Item, ItemKind, State};
-use super::macros::Macros;
+use super::macros::{Definitions, Macros};
 use super::parse::{ItemParser, KeepGoing};
 use crate::outline::Outline;
 use crate::reparse::difference;
@@ -106,7 +106,7 @@ impl Document {
             parser: ItemParser::new(),
             source: Arc::from(""),
             workspace: workspace.fingerprint(),
-            definitions: Macros::definitions_hash(""),
+            definitions: Definitions::hash(""),
             macros,
             entries: Vec::new(),
             environment: Environment::new(std::iter::empty::<&Piece>(), workspace.outer()),
@@ -138,7 +138,7 @@ impl Document {
 
     /// Cuts the text, and finds what is known of its items.
     fn begin(&mut self, source: &Arc<str>, workspace: &Workspace, keep_going: KeepGoing) -> Option<Work> {
-        let definitions = Macros::definitions_hash(source);
+        let definitions = Definitions::hash(source);
         let (macros, changed) =
             if definitions == self.definitions && workspace.fingerprint() == self.workspace {
                 (self.macros.clone(), Vec::new())

@@ -173,7 +173,7 @@ fn functions_of_every_shape() {
 
 #[test]
 fn a_signature_split_by_the_preprocessor_is_one_kernel() {
-    let text = include_str!("tests/split.cu");
+    let text = include_str!("../../../../tests/tests/fixtures/split_signature.cu");
     let analysis = read(text);
     let line = |at: usize| text[..at].matches('\n').count() + 1;
     let kernels: Vec<_> = analysis

@@ -61,7 +61,8 @@ fn conflict(access: &Access, distance: i64, walker: &Walker, report: &mut Report
     );
 }
 
-/// How many lanes of a warp meet in one bank: as many as the block is wide and the array has rows, as far as these are known.
+/// How many lanes of a warp meet in one bank: as many as get there, the block is wide, and the array has rows, as far as these are
+/// known.
 fn lanes(access: &Access, distance: i64, walker: &Walker) -> i64 {
     let columns = walker.environment.launches(&walker.function.name).columns.unwrap_or(WARP);
     let variable = access.base.variable.and_then(|id| walker.names.variables.get(id as usize));
@@ -76,7 +77,7 @@ fn lanes(access: &Access, distance: i64, walker: &Walker) -> i64 {
         sizes.chain([innermost.bytes()]).try_fold(1i64, |product, size| product.checked_mul(size?))
     });
     let rows = bytes.map_or(WARP, |bytes| bytes.saturating_add(distance - 1) / distance);
-    columns.min(rows).clamp(2, WARP)
+    columns.min(rows).min(access.lanes.into()).clamp(2, WARP)
 }
 
 /// The array as it is declared, where it has another name than the access shows or sizes to tell: `tile[32][32]`.

@@ -5,7 +5,7 @@ use stitch_findings::Code;
 
 use super::facts::Access;
 use super::groups::Groups;
-use super::index::{Coefficient, Step, Symbol, WARP};
+use super::index::{Coefficient, Step, Symbol};
 use super::reach::Reach;
 use super::report::{Report, quote};
 use super::value::Memory;
@@ -23,7 +23,9 @@ const MOST_VECTOR_BYTES: i64 = 64;
 /// Adds what the function's accesses to global memory show: each array once for each stride.
 pub fn check(walker: &Walker, report: &mut Report) {
     let name = &walker.function.name;
-    if walker.environment.has_one_column(name) || is_reference(name) {
+    // One block moves little, and adds up counts and offsets, which no layout makes faster.
+    let is_bookkeeping = walker.environment.has_one_block(name);
+    if walker.environment.has_one_column(name) || is_bookkeeping || is_reference(name) {
         return;
     }
     let reach = Reach::of(walker);
@@ -82,7 +84,8 @@ fn strided(access: &Access, stride: i64, together: bool, report: &mut Report) ->
     };
     let spread = match access.element.bytes() {
         Some(bytes) => {
-            let (touched, needed) = (sectors(stride.saturating_mul(bytes), bytes), sectors(bytes, bytes));
+            let of_lanes = |distance| sectors(distance, bytes, access.lanes.into());
+            let (touched, needed) = (of_lanes(stride.saturating_mul(bytes)), of_lanes(bytes));
             if touched <= SECTORS_OF_A_LINE {
                 return false;
             }
@@ -115,11 +118,11 @@ fn strided(access: &Access, stride: i64, together: bool, report: &mut Report) ->
     true
 }
 
-/// Sectors that one warp touches when its threads are `stride` bytes apart and each takes `bytes`.
-fn sectors(stride: i64, bytes: i64) -> i64 {
+/// Sectors that so many lanes of a warp touch when they are `stride` bytes apart and each takes `bytes`.
+fn sectors(stride: i64, bytes: i64, lanes: i64) -> i64 {
     let mut count = 0;
     let mut next = 0;
-    for lane in 0..WARP {
+    for lane in 0..lanes {
         let start = lane.saturating_mul(stride);
         let (first, last) = (start / SECTOR, start.saturating_add(bytes - 1) / SECTOR);
         count += (last + 1 - first.max(next)).max(0);
@@ -132,9 +135,8 @@ fn sectors(stride: i64, bytes: i64) -> i64 {
 fn row_major(access: &Access, symbol: Symbol, factor: &str, walker: &Walker, report: &mut Report) -> bool {
     let by_other_axis = access.index.y == Coefficient::Number(1);
     let by_loop = matches!(access.index.step, Step::Variable(_));
-    // One block that goes over rows adds up counts and offsets, which no layout makes faster.
-    let is_bookkeeping = walker.environment.has_one_block(&walker.function.name)
-        || by_loop && !by_other_axis && !walker.text_of_function().contains("blockIdx");
+    // A kernel for one block that goes over rows is bookkeeping too.
+    let is_bookkeeping = by_loop && !by_other_axis && !walker.text_of_function().contains("blockIdx");
     if symbol.template
         || is_constant(symbol, factor, walker)
         || !(by_other_axis || by_loop)
@@ -187,16 +189,18 @@ fn may_be_one(factor: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::index::WARP;
     use super::*;
 
     #[test]
     fn sectors_of_a_warp() {
-        assert_eq!(sectors(4, 4), 4);
-        assert_eq!(sectors(8, 4), 8);
-        assert_eq!(sectors(12, 4), 12);
-        assert_eq!(sectors(128, 4), 32);
-        assert_eq!(sectors(16, 16), 16);
-        assert_eq!(sectors(3, 1), 3);
-        assert_eq!(sectors(48, 16), 32);
+        assert_eq!(sectors(4, 4, WARP), 4);
+        assert_eq!(sectors(8, 4, WARP), 8);
+        assert_eq!(sectors(12, 4, WARP), 12);
+        assert_eq!(sectors(128, 4, WARP), 32);
+        assert_eq!(sectors(16, 16, WARP), 16);
+        assert_eq!(sectors(3, 1, WARP), 3);
+        assert_eq!(sectors(48, 16, WARP), 32);
+        assert_eq!(sectors(128, 4, 16), 16);
     }
 }

@@ -175,6 +175,7 @@ impl<'t> Walker<'t> {
                     selects_few: argument.spares_few
                         || (argument.ty.is_integer() && !argument.index.is_uniform()),
                     spares_few: argument.selects_few,
+                    lanes: argument.lanes.otherwise(),
                     ..only_uniform(Type::INT, argument.index)
                 }
             }
@@ -243,12 +244,14 @@ impl<'t> Walker<'t> {
                 value.is_judged = left.is_judged && right.is_judged;
                 value.selects_few = left.selects_few || right.selects_few;
                 value.spares_few = left.spares_few && right.spares_few;
+                value.lanes = left.lanes.and(right.lanes);
                 return value;
             }
             "||" => {
                 value.is_judged = left.is_judged && right.is_judged;
                 value.selects_few = left.selects_few && right.selects_few;
                 value.spares_few = left.spares_few || right.spares_few;
+                value.lanes = left.lanes.or(right.lanes);
                 return value;
             }
             _ => {}
@@ -272,11 +275,12 @@ impl<'t> Walker<'t> {
         match operator {
             "==" => value.selects_few = differs,
             "!=" => value.spares_few = differs,
-            "<" => value.selects_few = differs && right.constant.is_some_and(|count| count <= FEW),
-            ">" => value.selects_few = differs && left.constant.is_some_and(|count| count <= FEW),
-            ">=" => value.spares_few = differs && right.constant.is_some_and(|count| count <= FEW),
+            "<" => value.selects_few = differs && right.constant.is_some_and(|count| count <= i64::from(FEW)),
+            ">" => value.selects_few = differs && left.constant.is_some_and(|count| count <= i64::from(FEW)),
+            ">=" => value.spares_few = differs && right.constant.is_some_and(|count| count <= i64::from(FEW)),
             _ => {}
         }
+        value.lanes = self.lanes_of(operator, (left_node, left), (right_node, right));
         self.compared(node, (left_node, left), (right_node, right));
         value
     }
@@ -298,7 +302,7 @@ fn is_guard(operator: &str, value: Value, other: Value) -> bool {
 }
 
 /// A branch that at most so many threads of a warp take says nothing about how a warp accesses memory.
-const FEW: i64 = 4;
+pub const FEW: u8 = 4;
 
 /// The child in a field.
 pub fn by_field<'e, 't>(children: &'e [Entry<'t>], field: Field) -> Option<&'e Entry<'t>> {

@@ -48,6 +48,8 @@ pub struct Access<'t> {
     pub is_store: bool,
     /// Whether only a few threads of a warp get here (`threadIdx.x == 0`).
     pub by_few: bool,
+    /// The most lanes of a warp that get here: 16 under `if (threadIdx.x % 32 < 16)`.
+    pub lanes: u8,
 }
 
 /// A call.

@@ -98,8 +98,10 @@ impl Kind {
 pub enum Field {
     /// Of a pointer, a field or a subscript expression.
     Argument,
-    /// Of `?:`.
+    /// Of `?:` and of `if`.
     Alternative,
+    /// Of `?:`, of `if` and of loops.
+    Condition,
     /// Of `?:` and of `if`.
     Consequence,
     /// Of a declaration.
@@ -135,6 +137,7 @@ impl Field {
 const FIELDS: &[(&str, Field)] = &[
     ("argument", Field::Argument),
     ("alternative", Field::Alternative),
+    ("condition", Field::Condition),
     ("consequence", Field::Consequence),
     ("declarator", Field::Declarator),
     ("function", Field::Function),

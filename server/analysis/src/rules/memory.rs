@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tree_sitter::Node;
 
 use super::constants::{Constants, fold};
-use super::evaluate::{by_field, only_uniform};
+use super::evaluate::{FEW, by_field, only_uniform};
 use super::facts::Access;
 use super::index::{Index, Step};
 use super::kind::{Field, Kind};
@@ -340,8 +340,9 @@ impl<'t> Walker<'t> {
 
     /// Notes an access.
     pub(super) fn access(&mut self, node: Node<'t>, base: Base, index: Index, element: Type, is_store: bool) {
-        let by_few = self.is_for_few();
-        self.facts.accesses.push(Access { node, base, index, element, is_store, by_few });
+        let lanes = self.lanes();
+        let by_few = self.is_for_few() || lanes <= FEW;
+        self.facts.accesses.push(Access { node, base, index, element, is_store, by_few, lanes });
     }
 
     /// `*pointer` or `&place`.

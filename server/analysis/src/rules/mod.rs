@@ -24,6 +24,7 @@ mod groups;
 mod host;
 pub mod index;
 pub mod kind;
+mod lanes;
 mod launches;
 mod loops;
 mod memory;

@@ -307,44 +307,8 @@ impl<'t> Collector<'t> {
             writes: SmallVec::new(),
         };
         let mut node = declarator;
-        loop {
-            let inner = match node.kind() {
-                "identifier" => break,
-                "init_declarator" => {
-                    variable.initial = node.child_by_field_name("value");
-                    node.child_by_field_name("declarator")
-                }
-                "pointer_declarator" => {
-                    variable.ty = variable.ty.pointer();
-                    if variable.is_view {
-                        variable.dimensions.insert(0, None);
-                    }
-                    node.child_by_field_name("declarator")
-                }
-                "array_declarator" => {
-                    variable.ty = variable.ty.pointer();
-                    variable.dimensions.insert(0, node.child_by_field_name("size"));
-                    node.child_by_field_name("declarator")
-                }
-                "reference_declarator" => {
-                    variable.is_reference = true;
-                    node.named_child(node.named_child_count().saturating_sub(1) as u32)
-                }
-                "parenthesized_declarator" => {
-                    if variable.dimensions.is_empty() {
-                        variable.ty = Type::UNKNOWN;
-                    }
-                    variable.is_view = true;
-                    node.named_child(0)
-                }
-                // `dim3 block(X, Y)` reads as the declaration of a function.
-                "function_declarator" if ty_text == "dim3" => {
-                    variable.initial = node.child_by_field_name("parameters");
-                    node.child_by_field_name("declarator")
-                }
-                _ => None,
-            };
-            match inner {
+        while node.kind() != "identifier" {
+            match unwrapped(node, &mut variable) {
                 Some(inner) => node = inner,
                 None => return,
             }
@@ -355,6 +319,45 @@ impl<'t> Collector<'t> {
             variable.dimensions.clear();
         }
         self.names.add(variable);
+    }
+}
+
+/// Takes one pointer, dimension or first value off a declarator, for its variable; what is left of it, if it is one that is known.
+fn unwrapped<'t>(node: Node<'t>, variable: &mut Variable<'t>) -> Option<Node<'t>> {
+    match node.kind() {
+        "init_declarator" => {
+            variable.initial = node.child_by_field_name("value");
+            node.child_by_field_name("declarator")
+        }
+        "pointer_declarator" => {
+            variable.ty = variable.ty.pointer();
+            if variable.is_view {
+                variable.dimensions.insert(0, None);
+            }
+            node.child_by_field_name("declarator")
+        }
+        "array_declarator" => {
+            variable.ty = variable.ty.pointer();
+            variable.dimensions.insert(0, node.child_by_field_name("size"));
+            node.child_by_field_name("declarator")
+        }
+        "reference_declarator" => {
+            variable.is_reference = true;
+            node.named_child(node.named_child_count().saturating_sub(1) as u32)
+        }
+        "parenthesized_declarator" => {
+            if variable.dimensions.is_empty() {
+                variable.ty = Type::UNKNOWN;
+            }
+            variable.is_view = true;
+            node.named_child(0)
+        }
+        // `dim3 block(X, Y)` reads as the declaration of a function.
+        "function_declarator" if variable.class == "dim3" => {
+            variable.initial = node.child_by_field_name("parameters");
+            node.child_by_field_name("declarator")
+        }
+        _ => None,
     }
 }
 

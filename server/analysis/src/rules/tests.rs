@@ -136,6 +136,26 @@ fn a_bank_conflict_says_how_many_lanes_meet() {
     let body = "__shared__ float t[32][32]; t[threadIdx.x][0] = 1; a[0] = t[threadIdx.x][1];";
     assert!(conflict(body, "").contains("all 32 lanes"));
     assert!(conflict(body, "void f() { k<<<9, dim3(16, 16)>>>(0); }").contains("up to 16 lanes"));
+    for (guard, lanes) in [
+        ("int lane = threadIdx.x & 31; if (lane < 16)", "up to 16 lanes"),
+        ("if (threadIdx.x <= 23)", "up to 24 lanes"),
+        ("if (24 > threadIdx.x && a != 0)", "up to 24 lanes"),
+        ("if (threadIdx.x >= 16) return;", "up to 16 lanes"),
+        ("if (!(threadIdx.x < 20) || a == 0) { return; }", "up to 20 lanes"),
+        ("if (threadIdx.x > 15) a[0] = 1; else", "up to 16 lanes"),
+        ("if (threadIdx.x < 16 || a == 0)", "all 32 lanes"),
+        ("if (threadIdx.x < 64)", "all 32 lanes"),
+        ("if (threadIdx.x >= 16)", "all 32 lanes"),
+        ("if (threadIdx.y < 16)", "all 32 lanes"),
+        ("int n = a[0]; if (threadIdx.x - n < 16)", "all 32 lanes"),
+        ("if (threadIdx.x < 16) a[0] = 1;", "all 32 lanes"),
+    ] {
+        let body = format!("__shared__ float t[32][32]; {guard} t[threadIdx.x][0] = 1;");
+        let message = conflict(&body, "");
+        assert!(message.contains(lanes), "{guard}: {message}");
+    }
+    let chosen = "__shared__ float t[32][32]; a[0] = threadIdx.x < 8 ? t[threadIdx.x][1] : 0;";
+    assert!(conflict(chosen, "").contains("up to 8 lanes"));
     let rows = "__shared__ float t[8][64]; t[threadIdx.x][0] = 1;";
     assert_eq!(
         conflict(rows, ""),
@@ -181,11 +201,11 @@ fn a_template_is_judged_by_the_arguments_it_is_launched_with() {
     };
     let apart = |launches: &str| found(launches).unwrap_or_default();
     assert!(apart("").contains("32 elements (128 bytes) apart"));
-    assert!(apart("k<<<1, 32>>>(p, p);").contains("32 elements (128 bytes) apart"));
-    assert!(apart("k<16><<<1, 32>>>(p, p);").contains("16 elements (64 bytes) apart"));
-    assert!(apart("k<16><<<1, 32>>>(p, p); k<8><<<1, 32>>>(p, p);").ends_with("launch with `TILE = 16`."));
-    assert_eq!(found("k<16><<<1, 32>>>(p, p); k<1><<<1, 32>>>(p, p);"), None);
-    assert_eq!(found("k<16><<<1, 32>>>(p, p); k<SIZE><<<1, 32>>>(p, p);"), None);
+    assert!(apart("k<<<9, 32>>>(p, p);").contains("32 elements (128 bytes) apart"));
+    assert!(apart("k<16><<<9, 32>>>(p, p);").contains("16 elements (64 bytes) apart"));
+    assert!(apart("k<16><<<9, 32>>>(p, p); k<8><<<9, 32>>>(p, p);").ends_with("launch with `TILE = 16`."));
+    assert_eq!(found("k<16><<<9, 32>>>(p, p); k<1><<<9, 32>>>(p, p);"), None);
+    assert_eq!(found("k<16><<<9, 32>>>(p, p); k<SIZE><<<9, 32>>>(p, p);"), None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is known of the value of one expression.
 
 use super::index::{Coefficient, Index, Symbol};
+use super::lanes::Lanes;
 use super::types::Type;
 
 /// The memory that a pointer points into.
@@ -53,6 +54,8 @@ pub struct Value {
     pub selects_few: bool,
     /// For a condition: whether it holds for all but a few threads of a warp.
     pub spares_few: bool,
+    /// For a condition: for how many lanes of a warp it holds.
+    pub lanes: Lanes,
     /// Whether it is made of comparisons, each of which was looked at to see whether it guards anything.
     pub is_judged: bool,
     /// The double arithmetic that it is the result of, by its number.
@@ -70,6 +73,7 @@ impl Value {
         is_place: false,
         selects_few: false,
         spares_few: false,
+        lanes: Lanes::ANY,
         is_judged: false,
         double_use: None,
     };
@@ -123,7 +127,7 @@ impl Value {
             && self.base == other.base
             && self.constant == other.constant
         {
-            return Self { selects_few: false, spares_few: false, ..self };
+            return Self { selects_few: false, spares_few: false, lanes: Lanes::ANY, ..self };
         }
         let index = if self.index.is_uniform() && other.index.is_uniform() {
             Index { offset: 0, ..self.index.plus(other.index) }

@@ -14,6 +14,7 @@ use super::constants::fold_text;
 use super::environment::Environment;
 use super::facts::{Facts, Loop};
 use super::kind::{Field, Kind};
+use super::lanes;
 use super::names::Names;
 use super::trips::{self, Around};
 use super::types::Type;
@@ -42,7 +43,9 @@ struct Frame<'t> {
     within: Option<u32>,
     /// How many of its own conditions let only a few threads in.
     few: u32,
-    /// For an `if`: what is known of its condition.
+    /// How many lanes of a warp get to what stands behind it.
+    lanes: u8,
+    /// For an `if` and for `?:`: what is known of its condition.
     condition: Value,
 }
 
@@ -62,6 +65,8 @@ pub struct Walker<'t> {
     stack: Vec<Entry<'t>>,
     frames: Vec<Frame<'t>>,
     few: u32,
+    /// The most lanes of a warp that get to the current node.
+    lanes: u8,
     /// How many lambdas are open.
     pub(crate) lambdas: u32,
     /// The last `thread % divisor` whose divisor is not constant, and the divisor.
@@ -101,6 +106,7 @@ fn walker<'t>(context: &FunctionContext<'t>, instance: &'t [Option<i64>]) -> Wal
         stack: Vec::new(),
         frames: Vec::new(),
         few: 0,
+        lanes: lanes::ALL,
         lambdas: 0,
         last_remainder: None,
         returns: context
@@ -140,8 +146,16 @@ impl<'t> Walker<'t> {
 
     fn enter(&mut self, node: Node<'t>, kind: Kind, field: Option<Field>) {
         let within = self.within();
-        let mut frame =
-            Frame { node, kind, field, mark: self.stack.len(), within, few: 0, condition: Value::UNKNOWN };
+        let mut frame = Frame {
+            node,
+            kind,
+            field,
+            mark: self.stack.len(),
+            within,
+            few: 0,
+            lanes: self.lanes,
+            condition: Value::UNKNOWN,
+        };
         if kind.is_loop() && !self.runs_once(node, kind) {
             let id = u32::try_from(self.facts.loops.len()).unwrap_or(u32::MAX);
             let outer = within.and_then(|id| self.facts.loops.get(id as usize));
@@ -157,6 +171,14 @@ impl<'t> Walker<'t> {
             frame.few = 1;
         }
         self.few += frame.few;
+        if let Some(parent) = self.frames.last() {
+            let lanes = parent.condition.lanes;
+            self.lanes = self.lanes.min(match field {
+                Some(Field::Consequence) => lanes.holds,
+                Some(Field::Alternative) => lanes.fails,
+                _ => lanes::ALL,
+            });
+        }
         self.frames.push(frame);
     }
 
@@ -169,6 +191,7 @@ impl<'t> Walker<'t> {
     fn leave(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         self.few -= frame.few;
+        let inside = std::mem::replace(&mut self.lanes, frame.lanes);
         self.lambdas -= u32::from(frame.kind == Kind::Lambda);
         match frame.kind {
             // The parent takes the children as if they were its own.
@@ -183,9 +206,17 @@ impl<'t> Walker<'t> {
         }
         let mark = frame.mark.min(self.stack.len());
         let children: SmallVec<[Entry<'t>; 4]> = self.stack.drain(mark..).collect();
+        // An arm of `?:` is evaluated by the lanes that take it.
+        let outside = std::mem::replace(&mut self.lanes, inside);
         let value = self.evaluate(frame.node, frame.kind, &children);
         if let Some(types) = &mut self.types {
             types.insert(frame.node.id(), value.loaded().ty);
+        }
+        self.lanes = outside;
+        if let Some(parent) = self.frames.last_mut().filter(|parent| parent.kind == Kind::Conditional)
+            && frame.field == Some(Field::Condition)
+        {
+            parent.condition.lanes = value.lanes;
         }
         self.stack.push(Entry { node: frame.node, field: frame.field, value });
     }
@@ -207,15 +238,20 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// After `if (threadIdx.x != 0) return;` only a few threads are left in the block.
+    /// After `if (threadIdx.x != 0) return;` only a few threads are left in the block, after `if (lane >= 16) return;` 16 of a warp.
     fn leave_if(&mut self, frame: &Frame<'t>) {
         let leaves = || {
             let branch = frame.node.child_by_field_name("consequence")?;
             let first = if Kind::of(branch) == Kind::Compound { branch.named_child(0)? } else { branch };
             Some(matches!(first.kind(), "return_statement" | "continue_statement" | "break_statement"))
         };
+        let lanes = frame.condition.lanes.fails;
+        let is_told = frame.condition.spares_few || lanes < lanes::ALL;
+        if !is_told || leaves() != Some(true) {
+            return;
+        }
+        self.lanes = self.lanes.min(lanes);
         if frame.condition.spares_few
-            && leaves() == Some(true)
             && let Some(block) = self.frames.iter_mut().rev().find(|outer| outer.kind == Kind::Compound)
         {
             block.few += 1;
@@ -231,6 +267,11 @@ impl<'t> Walker<'t> {
     /// Whether only a few threads of a warp get here.
     pub(super) fn is_for_few(&self) -> bool {
         self.few > 0
+    }
+
+    /// The most lanes of a warp that get here.
+    pub(super) fn lanes(&self) -> u8 {
+        self.lanes
     }
 
     /// The kind and the node of the parent of the node being evaluated.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use stitch_verifier::occupancy::unknown_for;
+
 use super::report::{ConfigurationReport, FileReport, KernelReport};
 
 const HEADINGS: [&str; 7] = ["kernel", "registers", "shared", "stack", "spills", "occupancy", "why"];
@@ -49,7 +51,7 @@ fn rows(kernel: &KernelReport) -> Vec<[String; 7]> {
                 let of = format!("{:.0}%", occupancy.ratio * 100.0);
                 (of, format!("{}; block of {} ({})", occupancy.reason, one.block_size, one.block_size_from))
             }
-            None => ("-".to_owned(), String::new()),
+            None => ("-".to_owned(), unknown_for(&kernel.architecture).unwrap_or_default()),
         };
         [
             if index == 0 { kernel.name.clone() } else { format!("  {} again", kernel.name) },

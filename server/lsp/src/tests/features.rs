@@ -12,7 +12,7 @@ __global__ void strided(float* a, int n) {
   if (t < n) a[t * 32] = 1.0f;
 }
 void run(float* a, int n) {
-  strided<<<1, 256>>>(a, n);
+  strided<<<9, 256>>>(a, n);
 }
 ";
 
@@ -240,7 +240,7 @@ async fn a_long_file_has_a_whole_outline_and_its_most_severe_findings() {
     let mut server = TestServer::start(able()).await;
     let one = |index: usize| {
         format!(
-            "__global__ void k{index}(float* a) {{ a[threadIdx.x * 32] = 1.0f; }}\nvoid h{index}(float* a) {{ k{index}<<<1, 64>>>(a); }}\n"
+            "__global__ void k{index}(float* a) {{ a[threadIdx.x * 32] = 1.0f; }}\nvoid h{index}(float* a) {{ k{index}<<<9, 64>>>(a); }}\n"
         )
     };
     let mut text: String = (0..1500).map(one).collect();

@@ -4,7 +4,7 @@
 //! all else; one that a macro makes, at the macro's invocation. The block sizes are those of the launches in the compiled file,
 //! where they are constants; else that of `__launch_bounds__`; else the configured one. Which it was is always said.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use stitch_analysis::{Analysis, Function, FunctionKind, Language, Outline};
@@ -15,7 +15,7 @@ use super::pasted;
 use super::workings::{ASKED, Files, Workings};
 use super::{KernelResources, matching};
 use crate::demangle::{self, Name};
-use crate::occupancy::{Limits, Occupancy, Usage, limits, theoretical_occupancy};
+use crate::occupancy::{Limits, Occupancy, Usage, limits, theoretical_occupancy, unknown_for};
 use crate::ptxas::{Entry, Frame, Resources};
 
 /// Files that are read in search of a kernel's definition, and the size of one.
@@ -230,6 +230,11 @@ impl<'a> Kernels<'a> {
         }
         let kernels = resources.entries.iter().filter_map(|entry| self.kernel(files, entry, &counts, notes));
         let kernels: Vec<(Option<usize>, KernelResources)> = kernels.collect();
+        let architectures: BTreeSet<&str> =
+            kernels.iter().map(|(_, kernel)| kernel.architecture.as_str()).collect();
+        notes.extend(architectures.into_iter().filter_map(unknown_for).map(|unknown| {
+            format!("{unknown}: what one of its multiprocessors holds is not in this version's table")
+        }));
         for (file, kernel) in &kernels {
             if let (Some(file), Some((_, span))) = (file, &kernel.place) {
                 for measurement in measurements(kernel, *span, &self.workings.tool) {

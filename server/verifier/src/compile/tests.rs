@@ -142,6 +142,7 @@ fn each_kernel_has_its_own_spills_and_numbers() {
     );
     assert!(mixer.iter().all(|one| one.provenance.tool == "ptxas 13.5" && one.provenance.device == "sm_90"));
     assert!((value(Quantity::TheoreticalOccupancy) - 1.0).abs() < 1e-9);
+    assert!(!report.notes.iter().any(|note| note.contains("occupancy unknown")), "{:?}", report.notes);
 }
 
 #[test]
@@ -154,8 +155,10 @@ fn a_kernel_of_a_header_is_measured_there() {
     let report = compiled.report("k.cu", said, true).unwrap();
     let header = report.file(&compiled.root().join("k.cuh")).unwrap();
     assert_eq!(&header.text[header.measurements[0].span.range()], "edge");
-    // sm_52 is not in the table: no occupancy, and no guess.
+    // sm_52 is not in the table: no occupancy, and no guess, which is said once.
     assert_eq!(report.kernels[0].occupancy, None);
+    let said = report.notes.iter().filter(|note| note.contains("occupancy unknown for sm_52"));
+    assert_eq!(said.count(), 1, "{:?}", report.notes);
     assert_eq!(report.kernels[0].block, 32);
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::plan::{Argument, Harness};
+use super::model::{Argument, Harness};
 
 /// The part that is the same in every harness.
 const SUPPORT: &str = include_str!("support.cuh");

@@ -58,6 +58,8 @@ fn suffixes_share_a_row_and_unknown_architectures_have_none() {
         assert!(limits(known.parse().unwrap()).is_some(), "{known}");
     }
     assert_eq!(limits("107".parse().unwrap()), None);
+    assert_eq!(unknown_for("sm_107").as_deref(), Some("occupancy unknown for sm_107"));
+    assert_eq!(unknown_for("sm_90a"), None);
     let (eighty_six, eighty_eight) = (limits("86".parse().unwrap()), limits("88".parse().unwrap()));
     let architecture = Architecture::new(8, 6);
     assert_eq!(eighty_eight.map(|row| Limits { architecture, ..*row }).as_ref(), eighty_six);
