@@ -157,7 +157,7 @@ struct Teller {
 impl Observer for Teller {
     fn on(&self, event: &Event<'_>) {
         match event {
-            Event::Stage { stage, about } if about.is_empty() => self.context.progress(*stage, None),
+            Event::Stage { stage, about: "" } => self.context.progress(*stage, None),
             Event::Stage { stage, about } => self.context.progress(format!("{stage}: {about}"), None),
             Event::Streaming { role, bytes } => {
                 self.context.progress(format!("{role} answers: {bytes} bytes"), None);

@@ -46,7 +46,7 @@ pub async fn offer(session: Arc<Session>, document: Arc<Document>, run: Run, con
             .map(|title| MessageActionItem { title: title.to_owned(), properties: HashMap::new() });
         // A person may take as long as they like.
         let answer = client.show_message_request(MessageType::INFO, question, Some(answers.to_vec())).await;
-        if !answer.ok().flatten().is_some_and(|item| item.title == APPLY) {
+        if answer.ok().flatten().is_none_or(|item| item.title != APPLY) {
             return;
         }
     }

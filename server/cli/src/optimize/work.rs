@@ -63,7 +63,7 @@ struct Teller {
 impl Observer for Teller {
     fn on(&self, event: &Event<'_>) {
         match event {
-            Event::Stage { stage, about } if about.is_empty() => self.spinner.say(stage),
+            Event::Stage { stage, about: "" } => self.spinner.say(stage),
             Event::Stage { stage, about } => self.spinner.say(&format!("{stage}: {about}")),
             Event::Streaming { role, bytes } => self.spinner.say(&format!("{role} answers: {bytes} bytes")),
             Event::Happened { .. } => {}
