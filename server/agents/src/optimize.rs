@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub use aim::{Aim, AimError, aim};
 pub use brief::read;
 pub use decide::{Step, decide};
-pub use evaluate::{JudgeError, Judgement, LEAST_GAIN, Version, compared};
+pub use evaluate::{JudgeError, Judgement, LEAST_GAIN, ToBeat, Version, compared};
 
 use crate::engine::{Engine, EngineError, Exchange, Feedback, Proposal, Tokens, Watch};
 use crate::run::{self, Attempt, Conclusion, Entry, Outcome, Run, RunError, Why};
@@ -68,6 +68,16 @@ pub enum OptimizeError {
     /// The target can't be judged.
     #[error(transparent)]
     Judge(JudgeError),
+    /// The run was measured elsewhere.
+    #[error(
+        "The run was measured on {measured}, and would go on with {now}. Costs of two devices can't be compared: take that device, or begin a new run."
+    )]
+    OtherDevice {
+        /// Where it was measured.
+        measured: String,
+        /// The device of now.
+        now: String,
+    },
     /// The job was cancelled.
     #[error("The run was cancelled. `stitchcuda runs resume` goes on with it.")]
     Cancelled,
@@ -98,6 +108,10 @@ pub async fn optimize<E: Engine>(
     cancel: &CancellationToken,
 ) -> Result<Conclusion, OptimizeError> {
     let device = judgement.measurement.builder.device.to_string();
+    let measured = reference_cost(run.history()).device;
+    if !measured.is_empty() && measured != device {
+        return Err(OptimizeError::OtherDevice { measured, now: device });
+    }
     let mut work = Work { run, judgement, engine, observer, cancel, device };
     loop {
         if cancel.is_cancelled() {
@@ -188,6 +202,7 @@ impl<E: Engine> Work<'_, E> {
             said: String::new(),
             explanation: String::new(),
             gain: None,
+            interval: None,
             cost: None,
             profile: String::new(),
             verdict: None,
@@ -235,8 +250,14 @@ impl<E: Engine> Work<'_, E> {
             return Ok(());
         }
         let reference_cost = reference_cost(self.run.history());
-        let to_beat = run::best(self.run.history()).and_then(|best| best.cost.clone());
-        let to_beat = to_beat.unwrap_or_else(|| reference_cost.clone());
+        let best = run::best(self.run.history()).cloned();
+        let best_path = best
+            .as_ref()
+            .map_or_else(|| self.run.reference_path(), |best| self.run.candidate_path(best.number));
+        let to_beat = ToBeat {
+            path: &best_path,
+            cost: best.as_ref().and_then(|best| best.cost.as_ref()).unwrap_or(&reference_cost),
+        };
         let progress = |stage: &str| self.observer.on(&Event::Stage { stage, about: &attempt.title });
         let candidate = Version { path, text };
         let evaluated =
@@ -246,7 +267,12 @@ impl<E: Engine> Work<'_, E> {
         attempt.verdict = evaluated.verdict;
         attempt.findings = evaluated.findings;
         attempt.profile = evaluated.profile;
-        attempt.gain = evaluated.cost.as_ref().map(|cost| reference_cost.over(cost));
+        // Measured gains follow from each other: times of long ago are no measure for those of now.
+        attempt.gain = match &evaluated.cost {
+            Some(cost) if cost.time.is_none() => Some(reference_cost.over(cost)),
+            _ => evaluated.gain.map(|gain| gain * best.and_then(|best| best.gain).unwrap_or(1.0)),
+        };
+        attempt.interval = evaluated.interval;
         attempt.cost = evaluated.cost;
         Ok(())
     }

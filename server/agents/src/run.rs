@@ -253,6 +253,11 @@ impl Run {
         read_text(&candidate_path(&self.folder, number, &self.manifest))
     }
 
+    /// The file of a candidate.
+    pub fn candidate_path(&self, number: u32) -> PathBuf {
+        candidate_path(&self.folder, number, &self.manifest)
+    }
+
     /// The text to go on from: the best attempt's, or the reference.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
 use stitch_verifier::declared::Declared;
 use stitch_verifier::harness::Answers;
 use stitch_verifier::measure::Measurement;
-use stitch_verifier::program::{self, Builder, Program, RunDevice, Target};
+use stitch_verifier::program::{self, Builder, Program, Target};
 use tower_lsp::ls_types::MessageType;
 
 use crate::documents::Document;
@@ -79,9 +79,6 @@ async fn work(
     let workspace = session.configuration.project_of(&path);
     let toolkit = toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
     let device = program::choose(&config.device).await.map_err(JobError::failed)?;
-    if !matches!(device, RunDevice::Simulator(_)) {
-        return Err(JobError::failed("Runs measure on the simulator so far; set `device` to `sim:h200`."));
-    }
     let mut engine = Engines::choose(&config, None, None, None).map_err(JobError::failed)?;
     let budget = engine.budget(&config);
     let mut builder =
@@ -126,6 +123,8 @@ async fn work(
             builder,
             arguments: Vec::new(),
             answers: Answers::default(),
+            scope: manifest.scope.clone(),
+            tolerance: manifest.tolerance,
             time_limit: RUN_LIMIT,
             executable,
         },

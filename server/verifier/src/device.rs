@@ -22,6 +22,10 @@ pub struct Device {
     pub architecture: Architecture,
     /// Bytes of its memory.
     pub memory: u64,
+    /// Bytes that its memory moves in a second at most: two transfers a cycle of the memory's clock over the width of its bus.
+    pub bandwidth: u64,
+    /// Bytes of its L2 cache.
+    pub l2: u64,
     /// The newest CUDA version that the driver runs: 12 and 8 of 12.8.
     pub driver: (u32, u32),
 }
@@ -79,10 +83,14 @@ fn describe(index: i32, driver: (u32, u32)) -> Option<Device> {
     let attribute = |which| {
         // SAFETY: the device was given by the driver.
         let value = unsafe { result::device::get_attribute(device, which) }.ok()?;
-        u16::try_from(value).ok()
+        u64::try_from(value).ok()
     };
-    let major = attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
-    let minor = attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    let small = |which| attribute(which).and_then(|value| u16::try_from(value).ok());
+    let major = small(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = small(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    // In kHz and bits; 0 where the driver does not say.
+    let clock = attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or(0);
+    let width = attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or(0);
     // SAFETY: the device was given by the driver.
     let memory = unsafe { result::device::total_mem(device) }.ok()?;
     Some(Device {
@@ -90,6 +98,8 @@ fn describe(index: i32, driver: (u32, u32)) -> Option<Device> {
         name: result::device::get_name(device).ok()?,
         architecture: Architecture::new(major, minor),
         memory: u64::try_from(memory).ok()?,
+        bandwidth: 2 * clock * 1_000 * width / 8,
+        l2: attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE).unwrap_or(0),
         driver,
     })
 }

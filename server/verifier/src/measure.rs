@@ -1,11 +1,19 @@
-//! What running a target costs: on the simulator an estimate from what was counted, under stated weights.
+//! What running a target costs: on a GPU measured time, on the simulator an estimate from what was counted, under stated weights.
+//!
+//! Time is that of our own clock, around whole processes. What runs in the judged process (events, profilers) may accuse it, and never acquits it. See
+//! [`sample`] for how the time of a call follows.
 //!
 //! A functional model knows how many instructions warps issue and how many sectors and wavefronts memory moves, and nothing of
 //! how these overlap. So an estimate is a sum, not a time: each kind of work at the rate at which a multiprocessor does it alone. That makes
 //! every kind worth saving, and a candidate that saves one and spends another is judged by what both are worth.
 
 mod cost;
+mod counted;
+mod pick;
+pub mod sample;
+mod stopwatch;
 mod table;
+mod timed;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,11 +22,12 @@ use std::time::Duration;
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
-pub use cost::{Cost, KernelCost, Weights};
+pub use cost::{Cost, KernelCost, Time, Timed, Traffic, Weights};
 pub use table::table;
+pub use timed::{Comparison, compare};
 
 use crate::harness::{self, Answers, Subject};
-use crate::program::{BuildError, Builder, End, Program, RunError, Running, Target, build, run};
+use crate::program::{BuildError, Builder, End, Program, RunDevice, RunError, Running, Target, build, run};
 use crate::simulation::{Options, Report};
 use crate::verify::{VerifyError, ended, harness_around, harness_for};
 
@@ -27,7 +36,7 @@ use crate::verify::{VerifyError, ended, harness_around, harness_for};
 pub struct Measured {
     /// What it costs.
     pub cost: Cost,
-    /// What the simulator reports.
+    /// What the simulator reports; for a GPU, of a device of its architecture, where the kernel can be simulated.
     pub report: Arc<Report>,
 }
 
@@ -40,6 +49,10 @@ pub struct Measurement {
     pub arguments: Vec<String>,
     /// What was said of a kernel.
     pub answers: Answers,
+    /// The functions that may be changed, whose kernels are timed; all of the file where it is empty.
+    pub scope: Vec<String>,
+    /// How far a number may be off after timed calls, relative to it, where it was said.
+    pub tolerance: Option<f64>,
     /// How long one run may take.
     pub time_limit: Duration,
     /// Our own program, for the simulator's process.
@@ -64,6 +77,15 @@ pub enum MeasureError {
     /// It launched no kernel.
     #[error("The program launched no kernel, so there is nothing to measure.")]
     NoKernel,
+    /// What it gives after timed calls is not what the reference gives.
+    #[error("What it computes is wrong when it is timed: {how}.")]
+    Differs {
+        /// Where.
+        how: String,
+    },
+    /// What is timed is shorter than what a process's own time varies by.
+    #[error("It is too short to be timed: the rest of the process varies by more. Give it more data.")]
+    Unresolved,
     /// There is no harness for the kernel.
     #[error(transparent)]
     Harness(#[from] VerifyError),
@@ -84,7 +106,7 @@ impl From<RunError> for MeasureError {
     }
 }
 
-/// Runs a version of a target on the simulator, and says what its kernels cost. A kernel runs in the harness of the reference's
+/// Runs a version of a target, and says what its kernels cost. A kernel runs in the harness of the reference's
 /// kernel, so that all versions get the same inputs.
 ///
 /// # Errors
@@ -95,6 +117,9 @@ pub async fn measure(
     version: &Target,
     cancel: &CancellationToken,
 ) -> Result<Measured, MeasureError> {
+    if matches!(measurement.builder.device, RunDevice::Cuda { .. }) {
+        return timed::baseline(measurement, reference, version, cancel).await;
+    }
     let scratch = Scratch::new("harness")
         .map_err(|source| VerifyError::File { path: PathBuf::from("the scratch folder"), source })?;
     let program = match reference {

@@ -14,4 +14,5 @@ mod watch;
 pub use build::{BuildError, Builder, Built, build};
 pub use device::{DeviceError, RunDevice, choose};
 pub use run::{Command, End, Ran, RunError, Running, run};
+pub(crate) use run::{hold, run_held};
 pub use target::{OwnBuild, Program, Target, TargetError, find};

@@ -10,7 +10,10 @@ mod program;
 mod request;
 
 pub(crate) use judge::words as ended;
+pub(crate) use kernel::{Files, read_outputs};
 pub use kernel::{harness_around, prepare as harness_for};
+pub use program::UNTIMED;
+pub(crate) use program::secret;
 pub use request::{Progress, Request, VerifyError};
 
 use stitch_findings::Verdict;

@@ -155,6 +155,7 @@ mod tests {
                         said: String::new(),
                         explanation: String::new(),
                         gain: None,
+                        interval: None,
                         cost: None,
                         profile: String::new(),
                         verdict: None,

@@ -1,12 +1,13 @@
 //! Judges a candidate: guard, verify, measure, in this order; a later one only if the earlier passed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use stitch_findings::{Answer, Finding, Verdict};
 use stitch_session::config::Precision;
 use stitch_verifier::guard;
-use stitch_verifier::measure::{self, Cost, MeasureError, Measured, Measurement};
-use stitch_verifier::program::{Program, Target};
+use stitch_verifier::measure::{self, Comparison, Cost, MeasureError, Measured, Measurement, Timed};
+use stitch_verifier::program::{Program, RunDevice, Target};
 use stitch_verifier::verify::{self, VerifyError};
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +42,10 @@ pub struct Evaluated {
     pub findings: Vec<Finding>,
     /// What it costs, if it came so far.
     pub cost: Option<Cost>,
+    /// How many times less that is than what it was to beat.
+    pub gain: Option<f64>,
+    /// On a GPU, the 95% interval of how many times faster what was timed is.
+    pub interval: Option<[f64; 2]>,
     /// What was measured, as a table.
     pub profile: String,
 }
@@ -83,6 +88,44 @@ pub struct Version {
     pub text: String,
 }
 
+/// What a candidate is to beat.
+#[derive(Clone, Copy, Debug)]
+pub struct ToBeat<'a> {
+    /// The file of the best version so far.
+    pub path: &'a Path,
+    /// What that costs.
+    pub cost: &'a Cost,
+}
+
+/// A candidate that is right.
+struct Judged<'a> {
+    verdict: Verdict,
+    path: &'a Path,
+}
+
+impl Judged<'_> {
+    /// What becomes of it where nothing could be measured.
+    fn unmeasured(self, error: MeasureError) -> Result<Evaluated, JudgeError> {
+        let (outcome, said) = match error {
+            MeasureError::Cancelled => return Err(JudgeError::Cancelled),
+            error @ MeasureError::Unresolved => {
+                (Outcome::NotBetter, format!("right, but it can't be seen whether it is better: {error}"))
+            }
+            error => (Outcome::Wrong, format!("wrong: {error}")),
+        };
+        Ok(Evaluated { verdict: Some(self.verdict), ..Evaluated::of(outcome, said) })
+    }
+}
+
+/// Whether a candidate that is at least so many times better is kept, and how that is said.
+fn decided(times: f64, words: &str) -> (Outcome, String) {
+    if times >= LEAST_GAIN {
+        (Outcome::Kept, format!("kept: {words}"))
+    } else {
+        (Outcome::NotBetter, format!("right, but no better: {words}"))
+    }
+}
+
 impl Judgement {
     /// The target with `path` in the place of its file.
     pub fn target_at(&self, path: PathBuf) -> Target {
@@ -108,7 +151,7 @@ impl Judgement {
         Ok(measure::measure(&self.measurement, &target, &target, cancel).await?)
     }
 
-    /// Judges a candidate. `to_beat` is what the best version so far costs.
+    /// Judges a candidate. `to_beat` is the best version so far.
     ///
     /// # Errors
     /// It could not be judged, or the job was cancelled.
@@ -116,7 +159,7 @@ impl Judgement {
         &self,
         reference: &Version,
         candidate: &Version,
-        to_beat: &Cost,
+        to_beat: &ToBeat<'_>,
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
@@ -142,25 +185,71 @@ impl Judgement {
             let said = said_of(&verdict);
             return Ok(Evaluated { verdict: Some(verdict), ..Evaluated::of(outcome, said) });
         }
+        let judged = Judged { verdict, path: &candidate.path };
+        match self.measurement.builder.device {
+            RunDevice::Cuda { .. } => self.time(judged, &targets, to_beat, progress, cancel).await,
+            RunDevice::Simulator(_) => self.estimate(judged, &targets, to_beat.cost, progress, cancel).await,
+        }
+    }
+
+    /// Estimates what a right candidate costs, on the simulator.
+    async fn estimate(
+        &self,
+        judged: Judged<'_>,
+        [reference, candidate]: &[Target; 2],
+        to_beat: &Cost,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Evaluated, JudgeError> {
         progress("measuring the candidate");
-        let [reference, candidate_target] = &targets;
-        let measured = match measure::measure(&self.measurement, reference, candidate_target, cancel).await {
+        let measured = match measure::measure(&self.measurement, reference, candidate, cancel).await {
             Ok(measured) => measured,
-            Err(MeasureError::Cancelled) => return Err(JudgeError::Cancelled),
-            Err(error) => {
-                let said = format!("wrong: {error}");
-                return Ok(Evaluated { verdict: Some(verdict), ..Evaluated::of(Outcome::Wrong, said) });
-            }
+            Err(error) => return judged.unmeasured(error),
         };
         let times = to_beat.over(&measured.cost);
-        let (outcome, said) = if times >= LEAST_GAIN {
-            (Outcome::Kept, format!("kept: {}", compared(to_beat, &measured.cost)))
-        } else {
-            (Outcome::NotBetter, format!("right, but no better: {}", compared(to_beat, &measured.cost)))
-        };
+        let (outcome, said) = decided(times, &compared(to_beat, &measured.cost));
         Ok(Evaluated {
-            verdict: Some(verdict),
-            profile: measure::table(&measured, &candidate.path),
+            verdict: Some(judged.verdict),
+            profile: measure::table(&measured, judged.path),
+            gain: Some(times),
+            cost: Some(measured.cost),
+            ..Evaluated::of(outcome, said)
+        })
+    }
+
+    /// Times a right candidate against the best so far, on a GPU.
+    async fn time(
+        &self,
+        mut judged: Judged<'_>,
+        [reference, candidate]: &[Target; 2],
+        to_beat: &ToBeat<'_>,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Evaluated, JudgeError> {
+        let best = self.target_at(to_beat.path.to_owned());
+        let compared = measure::compare(
+            &self.measurement,
+            reference,
+            [&best, candidate],
+            to_beat.cost,
+            progress,
+            cancel,
+        );
+        let comparison = match compared.await {
+            Ok(comparison) => comparison,
+            Err(error) => return judged.unmeasured(error),
+        };
+        let verdict = &mut judged.verdict;
+        verdict.not_checked.retain(|sentence| sentence != verify::UNTIMED);
+        verdict.not_checked.extend(comparison.not_checked.iter().cloned());
+        verdict.notes.extend(comparison.notes.iter().cloned());
+        let (outcome, said) = decided(comparison.ratio.low, &timed(&comparison));
+        let measured = Measured { cost: comparison.after, report: Arc::default() };
+        Ok(Evaluated {
+            verdict: Some(judged.verdict),
+            profile: measure::table(&measured, judged.path),
+            gain: Some(comparison.before.over(&measured.cost)),
+            interval: Some([comparison.ratio.low, comparison.ratio.high]),
             cost: Some(measured.cost),
             ..Evaluated::of(outcome, said)
         })
@@ -190,7 +279,16 @@ impl Judgement {
 
 impl Evaluated {
     fn of(outcome: Outcome, said: String) -> Self {
-        Self { outcome, said, verdict: None, findings: Vec::new(), cost: None, profile: String::new() }
+        Self {
+            outcome,
+            said,
+            verdict: None,
+            findings: Vec::new(),
+            cost: None,
+            gain: None,
+            interval: None,
+            profile: String::new(),
+        }
     }
 }
 
@@ -209,13 +307,92 @@ fn said_of(verdict: &Verdict) -> String {
     }
 }
 
-/// Two costs in words: `3.21 times fewer estimated cycles (9,120 instead of 29,280)`.
+/// Two costs in words: `3.21 times fewer estimated cycles (9,120 instead of 29,280)`, or for measured ones
+/// `2.03 times faster (12.10 µs instead of 24.56 µs, measured on cuda:0 (NVIDIA H200))`.
 pub fn compared(before: &Cost, after: &Cost) -> String {
     let times = before.over(after);
-    let ratio = if times >= 1.0 {
-        format!("{times:.2} times fewer estimated cycles")
-    } else {
-        format!("{:.2} times more estimated cycles", 1.0 / times)
-    };
-    format!("{ratio} ({:.0} instead of {:.0})", after.cycles, before.cycles)
+    match (&before.time, &after.time) {
+        (Some(one), Some(two)) if one.of == two.of => {
+            let of = match two.of {
+                Timed::Kernels => "",
+                Timed::Process => " for the whole process",
+            };
+            let [before, now] = [one, two].map(|time| microseconds(time.microseconds.median));
+            format!("{} ({now} instead of {before}{of}, measured on {})", faster(times), after.device)
+        }
+        (Some(_), _) | (_, Some(_)) => "a time that can't be compared with the reference's".to_owned(),
+        (None, None) => {
+            let ratio = if times >= 1.0 {
+                format!("{times:.2} times fewer estimated cycles")
+            } else {
+                format!("{:.2} times more estimated cycles", 1.0 / times)
+            };
+            format!("{ratio} ({:.0} instead of {:.0})", after.cycles, before.cycles)
+        }
+    }
+}
+
+/// What two versions took when they were timed against each other, in words.
+fn timed(comparison: &Comparison) -> String {
+    let ratio = &comparison.ratio;
+    format!(
+        "{} in what was timed, {:.3} to {:.3} at 95% over {} rounds; all that may be changed is {}",
+        faster(ratio.median),
+        ratio.low,
+        ratio.high,
+        ratio.samples,
+        compared(&comparison.before, &comparison.after)
+    )
+}
+
+fn faster(times: f64) -> String {
+    if times >= 1.0 { format!("{times:.2} times faster") } else { format!("{:.2} times slower", 1.0 / times) }
+}
+
+fn microseconds(time: f64) -> String {
+    if time >= 1e4 { format!("{:.2} ms", time / 1e3) } else { format!("{time:.2} µs") }
+}
+
+#[cfg(test)]
+mod tests {
+    use stitch_verifier::measure::sample::Interval;
+
+    use super::*;
+
+    fn process(milliseconds: f64) -> Cost {
+        let median = milliseconds * 1e3;
+        let time = Interval { median, low: median, high: median, samples: 9 };
+        Cost::of_process("cuda:0 (NVIDIA H200)".into(), time, Vec::new())
+    }
+
+    #[test]
+    fn a_number_says_where_it_comes_from() {
+        let estimated = |cycles| Cost { cycles, ..Cost::default() };
+        assert_eq!(
+            compared(&estimated(200.0), &estimated(100.0)),
+            "2.00 times fewer estimated cycles (100 instead of 200)"
+        );
+        assert_eq!(
+            compared(&process(300.0), &process(100.0)),
+            "3.00 times faster (100.00 ms instead of 300.00 ms for the whole process, measured on cuda:0 (NVIDIA H200))"
+        );
+        assert!(compared(&process(100.0), &process(150.0)).starts_with("1.50 times slower"));
+    }
+
+    #[test]
+    fn only_the_lower_bound_of_a_measured_gain_counts() {
+        for (low, median, high, outcome) in [
+            (1.011, 1.012, 1.02, Outcome::Kept),
+            (1.009, 1.5, 2.0, Outcome::NotBetter),
+            (0.9, 1.0, 1.1, Outcome::NotBetter),
+            (0.4, 0.5, 0.6, Outcome::NotBetter),
+        ] {
+            let ratio = Interval { median, low, high, samples: 9 };
+            let (before, after) = (process(100.0 * median), process(100.0));
+            let comparison = Comparison { before, after, ratio, notes: Vec::new(), not_checked: Vec::new() };
+            let (decided, said) = decided(comparison.ratio.low, &timed(&comparison));
+            assert_eq!(decided, outcome, "{said}");
+            assert!(said.contains(&format!("{low:.3} to {high:.3} at 95%")), "{said}");
+        }
+    }
 }

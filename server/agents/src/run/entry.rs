@@ -57,6 +57,9 @@ pub struct Attempt {
     pub explanation: String,
     /// How many times less it costs than the reference.
     pub gain: Option<f64>,
+    /// On a GPU, the 95% interval of how many times faster it is than the best before, in what was timed.
+    #[serde(default)]
+    pub interval: Option<[f64; 2]>,
     /// What it costs.
     pub cost: Option<Cost>,
     /// What was measured, as a table.

@@ -37,6 +37,7 @@ fn attempt(number: u32, outcome: Outcome, gain: f64) -> Entry {
         said: String::new(),
         explanation: String::new(),
         gain: Some(gain),
+        interval: None,
         cost: Some(Cost::default()),
         profile: String::new(),
         verdict: None,

@@ -14,7 +14,7 @@ use stitch_agents::patch;
 use stitch_agents::run::{Conclusion, Manifest, Run};
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
 use stitch_verifier::measure::{MeasureError, Measurement};
-use stitch_verifier::program::{RunDevice, RunError, Target};
+use stitch_verifier::program::{RunError, Target};
 use stitch_verifier::simulation::SimulationError;
 use stitch_verifier::verify::VerifyError;
 use tokio::sync::mpsc;
@@ -100,10 +100,6 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
             Ok(builder) => builder,
             Err(status) => return Ok(Err(status)),
         };
-        if !matches!(builder.device, RunDevice::Simulator(_)) {
-            anstream::eprintln!("error: Runs measure on the simulator so far; say `--device sim:h200`.");
-            return Ok(Err(Status::Missing));
-        }
         let Spending { engine: choice, model, .. } = order.spending.clone();
         let mut engine = match Engines::choose(&builder.config, choice, model, None) {
             Ok(engine) => engine,
@@ -138,6 +134,8 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
                 builder,
                 arguments: manifest.arguments.clone(),
                 answers: manifest.answers.clone(),
+                scope: manifest.scope.clone(),
+                tolerance: manifest.tolerance,
                 time_limit: std::time::Duration::from_secs(manifest.time_limit_seconds),
                 executable,
             },
@@ -249,7 +247,7 @@ fn failed(error: &OptimizeError, id: &str) -> Status {
         OptimizeError::Judge(JudgeError::Measure(MeasureError::Harness(
             VerifyError::Plan(_) | VerifyError::Kernel(_),
         ))) => Status::Usage,
-        OptimizeError::Run(_) => Status::Usage,
+        OptimizeError::Run(_) | OptimizeError::OtherDevice { .. } => Status::Usage,
         _ => Status::Bad,
     };
     match error {

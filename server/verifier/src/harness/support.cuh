@@ -78,7 +78,12 @@ template <typename T> struct Array {
       set(to[i], is_real<Scalar>() ? 2 * unit - 1 : static_cast<double>(static_cast<uint64_t>(unit * most)));
     }
     check(cudaMalloc(reinterpret_cast<void**>(&device), count * sizeof(T)), "cudaMalloc");
-    check(cudaMemcpy(device, host.data(), count * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy to the device");
+    fill();
+  }
+
+  // Puts the drawn numbers into device memory.
+  void fill() {
+    check(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy to the device");
   }
 
   // Copies the array back, prints a summary of it and, where there is a folder, writes all of it there.

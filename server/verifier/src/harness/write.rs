@@ -24,9 +24,10 @@ pub fn write(harness: &Harness, subject: &Subject) -> String {
     let file = subject.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut text = format!(
         "// A harness for the kernel `{}` of {file}. It is an ordinary CUDA program: read it, edit it, keep it.\n//\n\
-         //   nvcc harness.cu -o harness && ./harness [SEED [FOLDER]]\n//\n\
+         //   nvcc harness.cu -o harness && ./harness [SEED [FOLDER [CALLS]]]\n//\n\
          // It draws the inputs from SEED, runs the kernel once, and prints a summary of each array that the kernel may write.\n\
-         // Given a FOLDER, it writes these arrays there too, as NAME.TYPE, without a header.\n\n",
+         // Given a FOLDER, it writes these arrays there too, as NAME.TYPE, without a header.\n\
+         // Given CALLS, it runs the kernel so often in a row, to be timed from outside by the difference that more calls make.\n\n",
         subject.kernel,
     );
     // Before the person's file, whose macros may not change what is in here.
@@ -40,7 +41,8 @@ pub fn write(harness: &Harness, subject: &Subject) -> String {
     );
     text.push_str("int main(int argc, char** argv) {\n");
     text.push_str("  const unsigned long long seed = argc > 1 ? strtoull(argv[1], nullptr, 0) : 1;\n");
-    text.push_str("  const char* folder = argc > 2 ? argv[2] : nullptr;\n");
+    text.push_str("  const char* folder = argc > 2 && *argv[2] ? argv[2] : nullptr;\n");
+    text.push_str("  const long calls = argc > 3 ? strtol(argv[3], nullptr, 0) : 1;\n");
     for (is_type, name, value) in &harness.template {
         let _ = if *is_type {
             writeln!(text, "  using {name} = {value};")
@@ -114,8 +116,13 @@ fn launch(harness: &Harness, subject: &Subject, text: &mut String) {
         Argument::Scalar(scalar) => format!("value_of_{}", scalar.name),
     });
     let arguments = arguments.collect::<Vec<_>>().join(", ");
-    let _ = writeln!(text, "  {kernel}<<<grid, block, {shared}>>>({arguments});");
-    text.push_str("  stitch::check(cudaGetLastError(), \"the launch\");\n");
+    let fills = harness.arrays().map(|array| format!("array_{}.fill();", array.name)).collect::<Vec<_>>();
+    text.push_str("  for (long call = 1; call <= calls; ++call) {\n");
+    text.push_str("    // Before the last of several calls all arrays get their first contents back, so that what it leaves can be compared.\n");
+    let _ = writeln!(text, "    if (call > 1 && call == calls) {{ {} }}", fills.join(" "));
+    let _ = writeln!(text, "    {kernel}<<<grid, block, {shared}>>>({arguments});");
+    text.push_str("    stitch::check(cudaGetLastError(), \"the launch\");\n");
+    text.push_str("  }\n");
     text.push_str("  stitch::check(cudaDeviceSynchronize(), \"the kernel\");\n");
     for array in harness.arrays().filter(|array| !array.is_const) {
         let _ = writeln!(text, "  array_{}.finish(folder);", array.name);
@@ -144,10 +151,11 @@ mod tests {
         expect![[r#"
             // A harness for the kernel `scale` of k.cu. It is an ordinary CUDA program: read it, edit it, keep it.
             //
-            //   nvcc harness.cu -o harness && ./harness [SEED [FOLDER]]
+            //   nvcc harness.cu -o harness && ./harness [SEED [FOLDER [CALLS]]]
             //
             // It draws the inputs from SEED, runs the kernel once, and prints a summary of each array that the kernel may write.
             // Given a FOLDER, it writes these arrays there too, as NAME.TYPE, without a header.
+            // Given CALLS, it runs the kernel so often in a row, to be timed from outside by the difference that more calls make.
 
              -------------------------------------------------------------------------------------------------------
 
@@ -158,7 +166,8 @@ mod tests {
 
             int main(int argc, char** argv) {
               const unsigned long long seed = argc > 1 ? strtoull(argv[1], nullptr, 0) : 1;
-              const char* folder = argc > 2 ? argv[2] : nullptr;
+              const char* folder = argc > 2 && *argv[2] ? argv[2] : nullptr;
+              const long calls = argc > 3 ? strtol(argv[3], nullptr, 0) : 1;
               using T = float;
               constexpr auto B = 64;
               const size_t count_of_y = 4096 / sizeof(T);  // allocated before the launch at line 2
@@ -171,8 +180,12 @@ mod tests {
               const T value_of_by = (T)(2.5f);  // the launch at line 2
               const dim3 grid(4, 2, 1), block(64, 1, 1);  // the launch at line 2
               stitch::check(cudaFuncSetAttribute(scale<T, B>, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536), "shared memory");
-              scale<T, B><<<grid, block, 65536>>>(array_y.device, array_index.device, value_of_by);
-              stitch::check(cudaGetLastError(), "the launch");
+              for (long call = 1; call <= calls; ++call) {
+                // Before the last of several calls all arrays get their first contents back, so that what it leaves can be compared.
+                if (call > 1 && call == calls) { array_y.fill(); array_index.fill(); }
+                scale<T, B><<<grid, block, 65536>>>(array_y.device, array_index.device, value_of_by);
+                stitch::check(cudaGetLastError(), "the launch");
+              }
               stitch::check(cudaDeviceSynchronize(), "the kernel");
               array_y.finish(folder);
               return 0;

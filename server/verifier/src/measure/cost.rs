@@ -1,7 +1,8 @@
-//! An estimate of what kernels cost, from what was counted.
+//! What kernels cost: measured on a GPU, estimated from what was counted on the simulator.
 
 use serde::{Deserialize, Serialize};
 
+use super::sample::Interval;
 use crate::demangle;
 use crate::program::RunDevice;
 use crate::simulation::{Kernel, Report};
@@ -77,10 +78,83 @@ impl Weights {
 pub struct Cost {
     /// Where it ran.
     pub device: String,
-    /// Estimated cycles, all launches one after the other, nothing overlapping.
+    /// Estimated cycles, all launches one after the other, nothing overlapping; 0 where time was measured.
     pub cycles: f64,
+    /// Measured time, on a GPU.
+    #[serde(default)]
+    pub time: Option<Time>,
     /// By kernel, the dearest first.
     pub kernels: Vec<KernelCost>,
+}
+
+/// Measured time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Time {
+    /// Of what.
+    pub of: Timed,
+    /// In microseconds, with its 95% interval.
+    pub microseconds: Interval,
+    /// What a reader should know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// What was timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timed {
+    /// One call of each kernel, in harnesses.
+    Kernels,
+    /// The whole process, from its start to its end.
+    Process,
+}
+
+/// What a kernel must move at least, and how fast its device could.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Traffic {
+    /// Bytes of a call: those that its accesses need, though no more than its arrays hold, what it may write counted twice.
+    pub bytes: u64,
+    /// Bytes of all of its arrays.
+    pub arrays: u64,
+    /// Bytes that the device's memory moves in a second.
+    pub peak: u64,
+    /// Bytes of the device's L2 cache.
+    pub l2: u64,
+}
+
+#[allow(clippy::cast_precision_loss)] // Bytes stay far below 2^53.
+impl Traffic {
+    /// The share of the memory's bandwidth that a call of so many microseconds reaches. `None` where its data stay in the cache, which
+    /// the memory does not bound, or where nothing is known.
+    pub fn share(&self, microseconds: f64) -> Option<f64> {
+        let is_bound = self.peak > 0 && self.arrays > self.l2 && microseconds > 0.0;
+        is_bound.then(|| self.bytes as f64 / (microseconds * 1e-6) / self.peak as f64)
+    }
+
+    /// In words, to follow the time: `at least 134 MB, 4.31 TB/s, 90% of the memory's 4.81 TB/s`.
+    pub fn words(&self, microseconds: f64) -> String {
+        let rate = self.bytes as f64 / (microseconds.max(1e-9) * 1e-6) / 1e12;
+        let moved = format!("at least {}, {rate:.2} TB/s", megabytes(self.bytes));
+        match self.share(microseconds) {
+            Some(share) => {
+                format!("{moved}, {:.0}% of the memory's {:.2} TB/s", share * 100.0, self.peak as f64 / 1e12)
+            }
+            None if self.l2 > 0 && self.arrays <= self.l2 => {
+                format!(
+                    "{moved}, from and to the L2 cache, in which its {} stay between calls",
+                    megabytes(self.arrays)
+                )
+            }
+            None => moved,
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // Bytes stay far below 2^53.
+fn megabytes(bytes: u64) -> String {
+    let mega = bytes as f64 / 1e6;
+    if mega >= 10.0 { format!("{mega:.0} MB") } else { format!("{mega:.2} MB") }
 }
 
 /// What the launches of one kernel cost together.
@@ -93,6 +167,12 @@ pub struct KernelCost {
     pub launches: u64,
     /// Estimated cycles.
     pub cycles: f64,
+    /// Microseconds of a call, measured on a GPU.
+    #[serde(default)]
+    pub microseconds: Option<Interval>,
+    /// What a call must move at least, for a measured one.
+    #[serde(default)]
+    pub traffic: Option<Traffic>,
     /// Instructions of warps.
     pub instructions: u64,
     /// Sectors of global and local memory.
@@ -119,12 +199,44 @@ impl Cost {
             }
         }
         kernels.sort_by(|a, b| b.cycles.total_cmp(&a.cycles));
-        Self { device, cycles: kernels.iter().map(|kernel| kernel.cycles).sum(), kernels }
+        Self { device, cycles: kernels.iter().map(|kernel| kernel.cycles).sum(), time: None, kernels }
     }
 
-    /// How many times fewer cycles `other` takes.
+    /// The measured cost of one call of each kernel.
+    pub fn measured(device: String, kernels: Vec<KernelCost>, notes: Vec<String>) -> Self {
+        let mut sum = Interval { median: 0.0, low: 0.0, high: 0.0, samples: usize::MAX };
+        for time in kernels.iter().filter_map(|kernel| kernel.microseconds) {
+            sum.median += time.median;
+            sum.low += time.low;
+            sum.high += time.high;
+            sum.samples = sum.samples.min(time.samples);
+        }
+        let mut kernels = kernels;
+        let median = |kernel: &KernelCost| kernel.microseconds.map_or(0.0, |time| time.median);
+        kernels.sort_by(|a, b| median(b).total_cmp(&median(a)));
+        Self {
+            device,
+            cycles: 0.0,
+            time: Some(Time { of: Timed::Kernels, microseconds: sum, notes }),
+            kernels,
+        }
+    }
+
+    /// The measured cost of a whole process.
+    pub fn of_process(device: String, microseconds: Interval, notes: Vec<String>) -> Self {
+        let time = Time { of: Timed::Process, microseconds, notes };
+        Self { device, cycles: 0.0, time: Some(time), kernels: Vec::new() }
+    }
+
+    /// How many times less time `other` takes, or how many times fewer cycles where neither was timed. 1 where they can't be compared.
     pub fn over(&self, other: &Self) -> f64 {
-        if other.cycles > 0.0 { self.cycles / other.cycles } else { 1.0 }
+        match (&self.time, &other.time) {
+            (Some(one), Some(two)) if one.of == two.of && two.microseconds.median > 0.0 => {
+                one.microseconds.median / two.microseconds.median
+            }
+            (None, None) if other.cycles > 0.0 => self.cycles / other.cycles,
+            _ => 1.0,
+        }
     }
 }
 
@@ -142,6 +254,8 @@ impl KernelCost {
             name: demangle::name(&kernel.name).display(),
             launches: kernel.launches,
             cycles: work / busy + kernel.launches as f64 * weights.launch,
+            microseconds: None,
+            traffic: None,
             instructions: kernel.counters.warp_instructions,
             sectors: total.sectors,
             ideal_sectors: total.ideal_sectors,
@@ -194,6 +308,52 @@ mod tests {
         assert_eq!(cost(400).cycles, 2.0 * (8.0 + 20.0));
         assert_eq!((cost(1).kernels.len(), cost(1).kernels[0].launches), (1, 4));
         assert_eq!(cost(1).over(&cost(400)), 104.0 / 56.0);
+    }
+
+    #[test]
+    fn what_a_kernel_moves_is_a_share_of_the_memory_unless_it_stays_in_the_cache() {
+        let large =
+            Traffic { bytes: 400_000_000, arrays: 400_000_000, peak: 4_000_000_000_000, l2: 60_000_000 };
+        assert!((large.share(125.0).unwrap() - 0.8).abs() < 1e-9);
+        assert!(
+            large.words(125.0).contains("400 MB, 3.20 TB/s, 80% of the memory's 4.00 TB/s"),
+            "{}",
+            large.words(125.0)
+        );
+        let small = Traffic { bytes: 1_000_000, arrays: 1_000_000, ..large };
+        assert_eq!(small.share(5.0), None);
+        assert!(small.words(5.0).contains("in which its 1.00 MB stay"), "{}", small.words(5.0));
+        assert_eq!(Traffic { peak: 0, ..large }.share(125.0), None);
+    }
+
+    #[test]
+    fn measured_costs_add_up_and_are_compared_with_their_like() {
+        let of = |microseconds: f64| KernelCost {
+            microseconds: Some(Interval {
+                median: microseconds,
+                low: microseconds - 1.0,
+                high: microseconds + 1.0,
+                samples: 9,
+            }),
+            ..KernelCost::default()
+        };
+        let cost = |times: &[f64]| {
+            Cost::measured("cuda:0".into(), times.iter().copied().map(of).collect(), Vec::new())
+        };
+        let both = cost(&[10.0, 30.0]);
+        let time = both.time.as_ref().unwrap();
+        assert_eq!(
+            (time.microseconds.median, time.microseconds.low, time.microseconds.samples),
+            (40.0, 38.0, 9)
+        );
+        assert_eq!(both.kernels[0].microseconds.unwrap().median, 30.0);
+        assert_eq!(both.over(&cost(&[20.0])), 2.0);
+        let process = Cost::of_process(
+            "cuda:0".into(),
+            Interval { median: 9e5, low: 8e5, high: 1e6, samples: 6 },
+            Vec::new(),
+        );
+        assert_eq!(both.over(&process), 1.0, "a kernel's time is no process's");
     }
 
     #[test]

@@ -126,42 +126,76 @@ async fn run_in(
             Ok(ran)
         }
         RunDevice::Cuda { index, .. } => {
-            // Two programs on one device would time each other.
-            let runtime = Folders::find().runtime;
-            let lock = match &runtime {
-                Some(runtime) => {
-                    Some(DeviceLock::acquire(runtime, &running.device.id(), cancel, |_| {}).await)
-                }
-                None => None,
-            };
-            let _lock = match lock {
-                Some(Err(LockError::Cancelled { .. })) => return Err(RunError::Cancelled),
-                Some(Err(error)) => return Err(RunError::Device(error)),
-                Some(Ok(lock)) => Some(lock),
-                None => None,
-            };
-            let process = Process::new(&process.path)
-                .args(&process.arguments)
-                .env("CUDA_VISIBLE_DEVICES", index.to_string())
-                .current_dir(folder)
-                .scratch(&built.scratch)
-                .output_limit(OUTPUT_LIMIT)
-                .time_limit(running.time_limit);
-            let options = &running.simulation;
-            if !options.record {
-                return ended(process.run(cancel).await);
-            }
-            match watch::begin(process, options.perturb).await {
-                Ok((process, service)) => {
-                    let ran = ended(process.run(cancel).await)?;
-                    watch::end(service, ran).await
-                }
-                Err((process, why)) => {
-                    let mut ran = ended(process.run(cancel).await)?;
-                    ran.unseen.push(why);
-                    Ok(ran)
-                }
-            }
+            let _lock = hold(&running.device, cancel).await?;
+            on_device(built, running, *index, process, folder, cancel).await
+        }
+    }
+}
+
+/// Keeps a device for this process: two programs on one device would time each other. A simulated one is nobody's.
+///
+/// # Errors
+/// The lock can't be had, or the job was cancelled.
+pub(crate) async fn hold(
+    device: &RunDevice,
+    cancel: &CancellationToken,
+) -> Result<Option<DeviceLock>, RunError> {
+    let RunDevice::Cuda { .. } = device else { return Ok(None) };
+    let Some(runtime) = Folders::find().runtime else { return Ok(None) };
+    match DeviceLock::acquire(&runtime, &device.id(), cancel, |_| {}).await {
+        Ok(lock) => Ok(Some(lock)),
+        Err(LockError::Cancelled { .. }) => Err(RunError::Cancelled),
+        Err(error) => Err(RunError::Device(error)),
+    }
+}
+
+/// Runs a program on a GPU that the caller holds, unwatched, since looking at its copies takes time.
+///
+/// # Errors
+/// It could not be run at all, or the job was cancelled.
+pub(crate) async fn run_held(
+    built: &Built,
+    running: &Running,
+    cancel: &CancellationToken,
+) -> Result<Ran, RunError> {
+    let RunDevice::Cuda { index, .. } = &running.device else { return run(built, running, cancel).await };
+    let (process, folder) = start(built, running)?;
+    let ran = on_device(built, running, *index, &process, &folder, cancel).await;
+    // Hundreds of runs would leave as many folders.
+    if matches!(built.start, Start::Executable(_)) {
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+    ran
+}
+
+async fn on_device(
+    built: &Built,
+    running: &Running,
+    index: u32,
+    process: &Command,
+    folder: &Path,
+    cancel: &CancellationToken,
+) -> Result<Ran, RunError> {
+    let process = Process::new(&process.path)
+        .args(&process.arguments)
+        .env("CUDA_VISIBLE_DEVICES", index.to_string())
+        .current_dir(folder)
+        .scratch(&built.scratch)
+        .output_limit(OUTPUT_LIMIT)
+        .time_limit(running.time_limit);
+    let options = &running.simulation;
+    if !options.record {
+        return ended(process.run(cancel).await);
+    }
+    match watch::begin(process, options.perturb).await {
+        Ok((process, service)) => {
+            let ran = ended(process.run(cancel).await)?;
+            watch::end(service, ran).await
+        }
+        Err((process, why)) => {
+            let mut ran = ended(process.run(cancel).await)?;
+            ran.unseen.push(why);
+            Ok(ran)
         }
     }
 }

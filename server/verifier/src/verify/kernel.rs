@@ -185,10 +185,13 @@ async fn draw(
     Ok(judge.verdict.is_good())
 }
 
+/// The arrays that a harness wrote, by name and type.
+pub(crate) type Files = BTreeMap<(String, ElementType), Vec<u8>>;
+
 struct Outputs {
     ran: Ran,
     /// By name and type.
-    files: BTreeMap<(String, ElementType), Vec<u8>>,
+    files: Files,
 }
 
 async fn outputs(
@@ -206,8 +209,17 @@ async fn outputs(
         simulation: Options { executable: request.executable.clone(), ..Options::default() },
     };
     let ran = run(built, &running, cancel).await?;
+    let files = read_outputs(&folder)?;
+    Ok(Outputs { ran, files })
+}
+
+/// The arrays that a harness wrote into a folder.
+///
+/// # Errors
+/// One of them can't be read.
+pub(crate) fn read_outputs(folder: &Path) -> Result<Files, VerifyError> {
     let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let (Some(name), Some(element)) = (path.file_stem(), path.extension()) else { continue };
         let Some(element) = ElementType::parse(&element.to_string_lossy()) else { continue };
@@ -215,5 +227,5 @@ async fn outputs(
             std::fs::read(&path).map_err(|source| VerifyError::File { path: path.clone(), source })?;
         files.insert((name.to_string_lossy().into_owned(), element), bytes);
     }
-    Ok(Outputs { ran, files })
+    Ok(files)
 }

@@ -77,10 +77,13 @@ pub(super) fn built_or_accused(
     }
 }
 
+/// What a verdict says of speed as long as nobody timed the candidate.
+pub const UNTIMED: &str = "Whether the candidate is faster was not measured.";
+
 /// What no verdict of today looks at.
 pub(super) fn not_checked(device: &RunDevice, judge: &mut Judge) {
     let list = &mut judge.verdict.not_checked;
-    list.push("Whether the candidate is faster was not measured.".to_owned());
+    list.push(UNTIMED.to_owned());
     list.push("What is written to standard error or to files was not compared.".to_owned());
     list.push("Races between threads were not looked for.".to_owned());
     if matches!(device, RunDevice::Simulator(_)) {
@@ -89,7 +92,7 @@ pub(super) fn not_checked(device: &RunDevice, judge: &mut Judge) {
 }
 
 /// A number that nobody can guess: the hash function's key comes from the system.
-pub(super) fn secret() -> u64 {
+pub(crate) fn secret() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
