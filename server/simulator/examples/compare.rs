@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     keys.sort();
     keys.dedup();
     let (mut lines, mut equal, mut farthest) = (0, 0, 0.0_f64);
+    let mut columns = [(0, 0); 4];
     for key in keys {
         let (ours, theirs) = (simulated.get(key).unwrap_or(&[0.0; 4]), counted.get(key).unwrap_or(&[0.0; 4]));
         if ours.iter().chain(theirs).all(|count| *count == 0.0) {
@@ -41,6 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let off = |(ours, theirs): (&f64, &f64)| (ours - theirs).abs() / theirs.max(1.0);
         let error = ours.iter().zip(theirs).map(off).fold(0.0, f64::max);
         farthest = farthest.max(error);
+        for (one, pair) in columns.iter_mut().zip(ours.iter().zip(theirs)) {
+            one.0 += usize::from((*pair.0 > 0.0 || *pair.1 > 0.0) && off(pair) < 1e-9);
+            one.1 += usize::from(*pair.0 > 0.0 || *pair.1 > 0.0);
+        }
         if error < 1e-9 {
             equal += 1;
         } else {
@@ -51,6 +56,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 error * 100.0
             );
         }
+    }
+    for ((name, _), (equal, lines)) in COLUMNS.iter().zip(columns) {
+        println!("{name}: {equal} of {lines} lines equal");
     }
     println!("{equal} of {lines} lines equal; the farthest is off by {:.3}%", farthest * 100.0);
     Ok(())

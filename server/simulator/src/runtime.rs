@@ -8,6 +8,7 @@
 //! do, and events have times from an estimated clock. Errors are those of a real device; faults of kernels are reported late,
 //! as there, and stay.
 
+mod advice;
 mod calls;
 mod capture;
 mod connection;

@@ -169,11 +169,6 @@ fn more_errors_of_the_runtime() {
                  `threadIdx.x + n == 1000` failed.'",
                 "warps fail in another order",
             ),
-            (
-                "fork child uses all",
-                " 0=1 3 3 3 [3] 3 3 [3] 3 3 3 0 0 3 3 0",
-                "a child has no connection to ask for properties",
-            ),
         ],
     );
 }

@@ -36,5 +36,4 @@ static TABLE: &[Refused] = &[
         opcodes: &["multimem", "st.bulk", "clusterlaunchcontrol"],
         why: "memory of several devices, and what comes after sm_90",
     },
-    Refused { opcodes: &["vmad"], why: "sums of products of parts of registers" },
 ];

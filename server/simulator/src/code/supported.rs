@@ -132,6 +132,7 @@ static TABLE: &[Support] = table! {
     "vadd4" video::packed: "all",
     "vavrg2" video::packed: "all",
     "vavrg4" video::packed: "all",
+    "vmad" video::product: "parts, signs, .po, .sat, .shr7, .shr15",
     "vmax" video::scalar: "one value: parts, .sat, second operation",
     "vmax2" video::packed: "all",
     "vmax4" video::packed: "all",

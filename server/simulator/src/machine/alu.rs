@@ -10,7 +10,6 @@ pub(crate) mod float;
 pub(crate) mod half;
 pub(crate) mod integer;
 pub(crate) mod video;
-pub(crate) mod video_scalar;
 pub(crate) mod wide;
 
 /// What an entry takes from its instruction besides operands, packed into [`Op::aux`](crate::code::Op::aux).

@@ -176,8 +176,8 @@ impl<const MODE: u8> Meaning for Shuffle<MODE> {
                 2 => (own ^ b, own ^ b <= last),
                 _ => (own & segment | b & !segment, own & segment | b & !segment <= last),
             };
-            // A lane that is no member gives 0. The manual leaves the value open, but programs that were made on Volta count on it: the
-            // last step of cuda-samples' `reduction` adds what lanes beyond its mask give.
+            // A lane that is no member gives 0. The manual leaves the value open, but it is so on an H200, for lanes beyond the mask, in
+            // another branch, or gone; and the last step of cuda-samples' `reduction` counts on it.
             let member = members >> (from & 31) & 1 == 1;
             x.result[lane] = match (inside, member) {
                 (true, true) => x.a[from as usize & 31] as u32,

@@ -248,6 +248,8 @@ pub enum Operand {
     Name(String),
     /// `!%p`.
     Not(String),
+    /// `-%r1.h0`: only `vmad` has it.
+    Negated(String),
     /// `symbol+8` outside brackets.
     NameOffset(String, i64),
     /// An integer literal, in two's complement. `WARP_SZ` is 32.

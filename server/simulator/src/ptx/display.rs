@@ -32,6 +32,7 @@ impl Display for Operand {
         match self {
             Self::Name(name) => f.write_str(name),
             Self::Not(name) => write!(f, "!{name}"),
+            Self::Negated(name) => write!(f, "-{name}"),
             Self::NameOffset(name, offset) => write!(f, "{name}{offset:+}"),
             Self::Int(value) => write!(f, "{}", *value as i64),
             Self::F32(bits) => write!(f, "0f{bits:08X}"),

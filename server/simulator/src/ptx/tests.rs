@@ -236,6 +236,7 @@ fn operand() -> impl Strategy<Value = Operand> {
     let leaf = prop_oneof![
         name().prop_map(Operand::Name),
         name().prop_map(Operand::Not),
+        name().prop_map(Operand::Negated),
         (name(), small.clone().prop_filter("shown", |offset| *offset != 0))
             .prop_map(|(name, offset)| Operand::NameOffset(name, offset)),
         any::<u64>().prop_map(Operand::Int),

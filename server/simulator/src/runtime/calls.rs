@@ -4,7 +4,7 @@ use super::context::Context;
 use super::errors::Code;
 use super::protocol::{Answer, Call, Operation};
 use super::{
-    capture, copies, events, graph_calls, launch, limits, memory_calls, modules, occupancy, pools,
+    advice, capture, copies, events, graph_calls, launch, limits, memory_calls, modules, occupancy, pools,
     properties, streams,
 };
 
@@ -45,7 +45,9 @@ pub(super) fn answer(context: &mut Context, call: &Call) -> Result<Answer, Code>
         O::HostFlags => memory_calls::host_flags(context, call),
         O::MemoryInfo => Ok(memory_calls::info(context)),
         O::PointerAttributes => Ok(memory_calls::pointer_attributes(context, call)),
-        O::CheckManaged => memory_calls::check_managed(context, call),
+        O::Attach => memory_calls::attach(context, call),
+        O::Advise => advice::advise(context, call),
+        O::RangeAttribute => advice::attribute(context, call),
         O::MallocAsync => pools::malloc(context, call),
         O::FreeAsync => pools::free(context, call),
         O::PoolCreate => Ok(pools::create(context)),

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::advice::Advice;
 use super::calls;
 use super::engine::Engine;
 use super::errors::Code;
@@ -49,6 +50,7 @@ pub(super) struct Context {
     pub version: u32,
     pub modules: Modules,
     pub ownership: Ownership,
+    pub advice: Advice,
     pub pools: Pools,
     pub streams: Streams,
     /// In the call that is being answered, 0 means the per-thread default stream.
@@ -101,6 +103,7 @@ impl Context {
             version,
             modules: Modules::default(),
             ownership: Ownership::default(),
+            advice: Advice::default(),
             streams: Streams::default(),
             per_thread: false,
             events: HashMap::new(),

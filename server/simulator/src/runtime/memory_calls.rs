@@ -48,6 +48,7 @@ impl Context {
             return Ok(Vec::new()); // It stays as long as its graph, which may be launched again.
         }
         self.ownership.made.remove(&start);
+        self.advice.forget(start, size);
         match stream {
             Some(stream) => drop(self.issue(stream, false, Task::Free(start))),
             None => drop(self.memory().free(start)),
@@ -256,8 +257,13 @@ pub(super) fn pointer_attributes(context: &Context, call: &Call) -> Answer {
     Answer::results(results)
 }
 
-pub(super) fn check_managed(context: &Context, call: &Call) -> Result<Answer, Code> {
-    let (address, size, whole) = (call.argument(0), call.argument(1), call.argument(2) != 0);
+/// `cudaStreamAttachMemAsync`.
+pub(super) fn attach(context: &Context, call: &Call) -> Result<Answer, Code> {
+    check_managed(context, call.argument(0), call.argument(1), true).map(|()| Answer::done())
+}
+
+/// Refuses what is no managed memory, or not the whole of an allocation where that is wanted.
+pub(super) fn check_managed(context: &Context, address: u64, size: u64, whole: bool) -> Result<(), Code> {
     let found = context.memory().find(address).ok_or(Code::INVALID_VALUE)?;
     let managed = found.kind == Kind::Managed || context.ownership.is_managed_variable(address);
     let fits = if whole {
@@ -265,5 +271,5 @@ pub(super) fn check_managed(context: &Context, call: &Call) -> Result<Answer, Co
     } else {
         size > 0 && found.contains(address, size)
     };
-    if managed && fits { Ok(Answer::done()) } else { Err(Code::INVALID_VALUE) }
+    if managed && fits { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }

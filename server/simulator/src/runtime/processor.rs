@@ -1,5 +1,6 @@
 //! What does the work of one program: threads that take it from the [queue](super::queue), and what they leave behind.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,10 @@ const MOST_THREADS: usize = 32;
 
 /// How long work goes on after its program has ended without waiting for it. On a device it would be abandoned at once; but
 /// what most of it was is worth knowing.
-const AFTERMATH: Duration = Duration::from_secs(2);
+pub(super) const AFTERMATH: Duration = Duration::from_secs(2);
+
+/// Kernels that took no longer are done by the thread that answers the program: to hand them to another takes as long.
+const BRIEF: Duration = Duration::from_micros(20);
 
 /// A piece of work, with all that is needed to do it.
 pub(super) enum Task {
@@ -65,6 +69,8 @@ pub(super) struct Processor {
     lost: Mutex<Option<Code>>,
     /// Pieces of work that were begun, or would have been, when nobody wanted them any more.
     abandoned: AtomicUsize,
+    /// Kernels that were done within [`BRIEF`] the last time, and with how many threads.
+    brief: Mutex<HashMap<u64, u64>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -82,6 +88,7 @@ impl Processor {
             printed: Mutex::default(),
             lost: Mutex::default(),
             abandoned: AtomicUsize::new(0),
+            brief: Mutex::default(),
             threads: Mutex::default(),
         });
         processor.add_thread();
@@ -101,14 +108,38 @@ impl Processor {
             if alone {
                 self.add_thread();
             }
-            if catch_unwind(AssertUnwindSafe(|| self.perform(task))).is_err() {
-                let note = "the simulator failed while it ran the program's work: please report this";
-                self.shared.report().note(note.to_owned());
-                self.lose(Code::LAUNCH_FAILURE);
+            self.see_through(number, task);
+        }
+    }
+
+    /// Does work that was begun.
+    fn see_through(&self, number: u64, task: Task) {
+        if catch_unwind(AssertUnwindSafe(|| self.perform(task))).is_err() {
+            let note = "the simulator failed while it ran the program's work: please report this";
+            self.shared.report().note(note.to_owned());
+            self.lose(Code::LAUNCH_FAILURE);
+        }
+        if self.queue.end(number) {
+            self.shared.memory.bell().ring();
+        }
+    }
+
+    /// Does work at once where that is likely to be quicker than to hand it over, and nothing is before it. Its number, or the
+    /// work again.
+    pub(super) fn do_now(&self, task: Task) -> Result<u64, Task> {
+        let brief = match &task {
+            Task::Record(_) | Task::Turn => true,
+            Task::Kernel { work, .. } => {
+                locked(&self.brief).get(&work.function).is_some_and(|&most| work.threads() <= most)
             }
-            if self.queue.end(number) {
-                self.shared.memory.bell().ring();
+            _ => false,
+        };
+        match if brief { self.queue.begin() } else { None } {
+            Some(number) => {
+                self.see_through(number, task);
+                Ok(number)
             }
+            None => Err(task),
         }
     }
 
@@ -231,7 +262,13 @@ impl Processor {
             cluster: work.cluster.map(|size| size.max(1)),
         };
         let print = |bytes: &[u8]| locked(&self.printed).extend_from_slice(bytes);
+        let begun = Instant::now();
         let (counted, stopped) = linked.run(&launch, &shared.memory, &print, &shared.cancel);
+        if begun.elapsed() <= BRIEF {
+            locked(&self.brief).insert(work.function, work.threads());
+        } else {
+            locked(&self.brief).remove(&work.function);
+        }
         let time = estimate::kernel(shared.device, &counted);
         self.pass(time);
         shared.report().launched(&launch, time, counted, stopped.is_none());

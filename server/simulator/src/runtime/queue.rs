@@ -124,6 +124,18 @@ impl<T> Queue<T> {
         number
     }
 
+    /// The number of work that the caller does at once, and [ends](Self::end). `None` where other work has not ended.
+    pub(super) fn begin(&self) -> Option<u64> {
+        let mut state = self.state();
+        if state.closed || !state.waiting.is_empty() || !state.running.is_empty() {
+            return None;
+        }
+        state.last += 1;
+        let number = state.last;
+        state.running.insert(number, Running { since: Instant::now(), may_wait: false });
+        Some(number)
+    }
+
     /// The number that was given last.
     pub(super) fn last(&self) -> u64 {
         self.state().last
@@ -270,6 +282,20 @@ mod tests {
         assert!(!queue.end(third));
         assert!(queue.end(first), "somebody sleeps for it");
         assert_eq!(queue.take(), Some((second, "follows", false)));
+    }
+
+    #[test]
+    fn work_is_done_at_once_only_where_nothing_is_before_it() {
+        let queue = Queue::new();
+        let first = queue.begin();
+        assert_eq!((first, queue.begin()), (Some(1), None));
+        let second = queue.add(vec![1], false, "follows");
+        queue.end(1);
+        assert_eq!(queue.begin(), None);
+        assert_eq!(queue.take(), Some((second, "follows", false)));
+        assert_eq!(queue.begin(), None);
+        queue.end(second);
+        assert_eq!(queue.begin(), Some(3));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use super::connection;
 use super::context::Shared;
 use super::engine::Engine;
+use super::processor::AFTERMATH;
 use super::report::{Ending, Report};
 use super::stub::{self, StubError};
 use super::watch::{Watch, Watcher};
@@ -299,6 +300,12 @@ impl Run {
             self.shared.cancel.store(true, Ordering::Relaxed);
         }
         let _ = connection.stream.shutdown(std::net::Shutdown::Both);
+        // Its own thread may be in the middle of a kernel.
+        let (begun, most) = (Instant::now(), 2 * AFTERMATH);
+        while !connection.thread.is_finished() && begun.elapsed() < most {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.shared.cancel.store(true, Ordering::Relaxed);
         if connection.thread.join().is_err() {
             self.shared
                 .report()

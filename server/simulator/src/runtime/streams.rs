@@ -133,8 +133,14 @@ impl Context {
 
     /// Adds work to a stream, and returns its number.
     pub(super) fn issue(&mut self, stream: u64, may_wait: bool, task: Task) -> u64 {
-        let after = self.after(stream);
-        let number = self.processor.queue.add(after, may_wait, task);
+        let done = if may_wait { Err(task) } else { self.processor.do_now(task) };
+        let number = match done {
+            Ok(number) => number,
+            Err(task) => {
+                let after = self.after(stream);
+                self.processor.queue.add(after, may_wait, task)
+            }
+        };
         if let Ok(stream) = self.stream(stream) {
             stream.tail = vec![number];
         }

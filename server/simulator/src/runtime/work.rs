@@ -40,6 +40,13 @@ pub(super) struct KernelWork {
     pub parameters: Vec<u8>,
 }
 
+impl KernelWork {
+    /// Of all blocks.
+    pub(super) fn threads(&self) -> u64 {
+        self.grid.iter().chain(&self.block).fold(1, |all, &size| u64::saturating_mul(all, size.into()))
+    }
+}
+
 impl Work {
     /// Its `cudaGraphNodeType`.
     pub(super) fn node_type(&self) -> u64 {

@@ -105,6 +105,8 @@ static status lost(const char *what)
     return refusal = cudaErrorUnknown;
 }
 
+status exchange(struct reply *reply, unsigned operation, const uint64_t *arguments, unsigned count, const void *blob,
+                size_t size, int keep);
 static int start_helper(int socket); /* helper.c */
 static void forget_helper(void);
 
@@ -119,9 +121,14 @@ static void in_child(void)
     pthread_mutex_init(&lock, 0);
 }
 
+/* What a child may still ask for, as the runtime of CUDA 13 lets it. */
+static struct reply kept_properties;
+
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
+    if (CUDART >= 13 && connection >= 0 && !kept_properties.bytes)
+        exchange(&kept_properties, OP_DEVICE_PROPERTIES, LIST(0) + 1, 1, 0, 0, 1);
 }
 
 static void in_parent(void)
@@ -336,6 +343,7 @@ static status receive(struct reply *reply, int keep, uint64_t *more)
     uint64_t discarded;
     if (receive_all(&head, sizeof head))
         return lost("the simulator ended while the program was running");
+    reply->count = head.results;
     for (unsigned index = 0; index < head.results; index++)
         if (receive_all(index < MAX_VALUES ? &reply->value[index] : &discarded, sizeof discarded))
             return lost("the simulator ended while the program was running");

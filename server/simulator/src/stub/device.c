@@ -92,7 +92,7 @@ API status cudaChooseDevice(int *device, const void *properties)
     if (!device || !properties)
         return failed(cudaErrorInvalidValue);
     *device = 0;
-    return failed(connected());
+    return is_forked() ? cudaSuccess : failed(connected());
 }
 
 static status device_properties(void *properties, int device)
@@ -100,6 +100,12 @@ static status device_properties(void *properties, int device)
     struct reply reply;
     if (!properties)
         return failed(cudaErrorInvalidValue);
+    if (is_forked() && device)
+        return failed(cudaErrorInvalidDevice);
+    if (is_forked() && kept_properties.bytes) {
+        memcpy(properties, kept_properties.bytes, kept_properties.size);
+        return cudaSuccess;
+    }
     status error = ask_bytes(&reply, OP_DEVICE_PROPERTIES, LIST(device) + 1, 1, 0, 0);
     if (!error)
         memcpy(properties, reply.bytes, reply.size);

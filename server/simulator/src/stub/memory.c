@@ -271,39 +271,49 @@ API status cudaMemset3DAsync(struct pitched p, int value, struct extent extent, 
     return fill_box(p, value, extent, stream, 1);
 }
 
-/* Where managed memory lies is a matter of speed: the range is checked, nothing moves. */
-static status check_managed(const void *pointer, size_t count)
-{
-    TELL(OP_CHECK_MANAGED, U(pointer), count);
-}
-
 struct location {
     int type, id;
 };
-enum { LOCATION_DEVICE = 1, FIRST_ADVICE = 1, LAST_ADVICE = 6 };
+enum { LOCATION_DEVICE = 1, FIRST_ADVICE = 1, LAST_ADVICE = 6, PREFETCH = 7, HOST_PROCESSOR = -1 };
+
+/* Where managed memory lies is a matter of speed: nothing moves, but what was said is remembered. */
+static status place(const void *pointer, size_t count, int advice, int device)
+{
+    TELL(OP_ADVISE, U(pointer), count, advice, device < 0);
+}
 
 static status prefetch(const void *pointer, size_t count, int device)
 {
-    return device > 0 ? failed(cudaErrorInvalidDevice) : check_managed(pointer, count);
+    return device > 0 ? failed(cudaErrorInvalidDevice) : place(pointer, count, PREFETCH, device);
 }
 
 static status advise(const void *pointer, size_t count, int advice, int device)
 {
     if (advice < FIRST_ADVICE || advice > LAST_ADVICE)
         return failed(cudaErrorInvalidValue);
-    return check_managed(pointer, count) ? peek_last_error() : device > 0 ? failed(CUDART >= 13 ? cudaErrorInvalidValue : cudaErrorInvalidDevice) : cudaSuccess;
+    if (device <= 0)
+        return place(pointer, count, advice, device);
+    /* What is wrong with the memory is said before what is wrong with the device. */
+    struct reply reply;
+    status error = ASK(&reply, OP_RANGE_ATTRIBUTE, U(pointer), count, FIRST_ADVICE);
+    return error ? error : failed(CUDART >= 13 ? cudaErrorInvalidValue : cudaErrorInvalidDevice);
+}
+
+static int processor(struct location location)
+{
+    return location.type == LOCATION_DEVICE ? location.id : HOST_PROCESSOR;
 }
 
 #if CUDART >= 13
 API status cudaMemPrefetchAsync(const void *pointer, size_t count, struct location location, unsigned flags, handle stream)
 {
     (void)flags, (void)stream;
-    return prefetch(pointer, count, location.type == LOCATION_DEVICE ? location.id : 0);
+    return prefetch(pointer, count, processor(location));
 }
 
 API status cudaMemAdvise(const void *pointer, size_t count, int advice, struct location location)
 {
-    return advise(pointer, count, advice, location.type == LOCATION_DEVICE ? location.id : 0);
+    return advise(pointer, count, advice, processor(location));
 }
 #else
 API status cudaMemPrefetchAsync(const void *pointer, size_t count, int device, handle stream)
@@ -316,7 +326,7 @@ API status cudaMemPrefetchAsync_v2(const void *pointer, size_t count, struct loc
                                    handle stream)
 {
     (void)flags, (void)stream;
-    return prefetch(pointer, count, location.type == LOCATION_DEVICE ? location.id : 0);
+    return prefetch(pointer, count, processor(location));
 }
 
 API status cudaMemAdvise(const void *pointer, size_t count, int advice, int device)
@@ -326,14 +336,42 @@ API status cudaMemAdvise(const void *pointer, size_t count, int advice, int devi
 
 API status cudaMemAdvise_v2(const void *pointer, size_t count, int advice, struct location location)
 {
-    return advise(pointer, count, advice, location.type == LOCATION_DEVICE ? location.id : 0);
+    return advise(pointer, count, advice, processor(location));
 }
 #endif
+
+/* A number of type int; of those that a range is accessed by, as many as there is room for, and after them no device. */
+static status range_attribute(int *data, size_t size, int attribute, const void *pointer, size_t count)
+{
+    enum { ACCESSED_BY = 3, NO_DEVICE = -2 };
+    const size_t room = size / sizeof *data;
+    struct reply reply;
+    if (!data || !room || size % sizeof *data || (room > 1 && attribute != ACCESSED_BY))
+        return failed(cudaErrorInvalidValue);
+    status error = ASK(&reply, OP_RANGE_ATTRIBUTE, U(pointer), count, attribute);
+    for (size_t index = 0; !error && index < room; index++)
+        data[index] = index < reply.count ? (int)reply.value[index] : NO_DEVICE;
+    return error;
+}
+
+API status cudaMemRangeGetAttribute(void *data, size_t size, int attribute, const void *pointer, size_t count)
+{
+    return range_attribute(data, size, attribute, pointer, count);
+}
+
+API status cudaMemRangeGetAttributes(void **data, size_t *sizes, int *attributes, size_t number, const void *pointer,
+                                     size_t count)
+{
+    status error = data && sizes && attributes && number ? cudaSuccess : failed(cudaErrorInvalidValue);
+    for (size_t index = 0; !error && index < number; index++)
+        error = range_attribute(data[index], sizes[index], attributes[index], pointer, count);
+    return error;
+}
 
 API status cudaStreamAttachMemAsync(handle stream, void *pointer, size_t length, unsigned flags)
 {
     enum { GLOBAL = 1, HOST = 2, SINGLE = 4 };
     if ((flags != GLOBAL && flags != HOST && flags != SINGLE) || (flags == SINGLE && !stream))
         return failed(cudaErrorInvalidValue);
-    TELL(OP_CHECK_MANAGED, U(pointer), length, 1);
+    TELL(OP_ATTACH, U(pointer), length);
 }

@@ -52,6 +52,7 @@ struct copy {
 /* What the simulator answered. */
 struct reply {
     uint64_t value[MAX_VALUES];
+    unsigned count; /* of values */
     void *bytes; /* malloc'd; only where asked for with ask_bytes() */
     size_t size;
 };

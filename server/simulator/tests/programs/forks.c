@@ -15,7 +15,10 @@ int main(void)
     SHOW(cudaMalloc(&pointer, 4));
     fflush(stdout);
     if (!fork()) {
+        static char properties[4096];
         SHOW(cudaMalloc(&pointer, 4));
+        SHOW(cudaGetDeviceProperties(properties, 0));
+        SHOW(cudaGetDeviceProperties(properties, 1));
         fflush(stdout);
         _exit(0);
     }

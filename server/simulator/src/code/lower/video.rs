@@ -1,9 +1,9 @@
-//! Video instructions: on packed halves and bytes (`vadd2`, `vsub4`, `vabsdiff4` and their like), and on one value.
+//! Video instructions: on packed halves and bytes (`vadd2`, `vsub4`, `vabsdiff4` and their like), on one value, and `vmad`.
 
 use crate::code::build::{Body, Draft, Lowered, Slot, slots};
 use crate::code::form::{Form, is_signed};
-use crate::machine::alu::video as run;
-use crate::machine::alu::video_scalar::{self as single, Operation, Part, Second};
+use crate::machine::alu::video::scalar::{self as single, Operation, Second};
+use crate::machine::alu::video::{Part, Video, packed as lanewise, product as multiply, run};
 use crate::math::Comparison;
 use crate::math::video::{LaneOperation, LaneTypes, Lanes};
 use crate::ptx::ast::{Instruction, Operand, Scalar};
@@ -50,10 +50,7 @@ pub(in crate::code) fn packed(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &
     let second = body.read(&second, Scalar::B32)?;
     let c = body.read(Body::operand(i, 3)?, Scalar::B32)?;
     let d: Slot = body.write(&target, Scalar::B32)?;
-    let how = run::How { lanes, operation, types, accumulate, mask, a, b };
-    let (aux, immediate) = how.pack();
-    let draft = body.draft(run::packed(), slots([d, first, second, c]));
-    body.push(Draft { aux, immediate, ..draft });
+    add(body, lanewise::How { lanes, operation, types, accumulate, mask, a, b }, [d, first, second, c]);
     Ok(())
 }
 
@@ -125,8 +122,50 @@ pub(in crate::code) fn scalar(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &
     let c = body.read(i.operands.get(3).unwrap_or(&Operand::Int(0)), Scalar::B32)?;
     let d: Slot = body.write(&target, Scalar::B32)?;
     let how = single::How { operation, second, saturate, signed, parts: [part_d, part_a, part_b] };
-    let (aux, immediate) = how.pack();
-    let draft = body.draft(single::scalar(), slots([d, first, last, c]));
-    body.push(Draft { aux, immediate, ..draft });
+    add(body, how, [d, first, last, c]);
     Ok(())
+}
+
+/// An operand that may be negated, without the sign, and whether it is.
+fn negated(operand: &Operand) -> (Operand, bool) {
+    match operand {
+        Operand::Negated(name) => (Operand::Name(name.clone()), true),
+        other => (other.clone(), false),
+    }
+}
+
+/// `vmad.dtype.atype.btype{.po}{.sat}{.scale} d, {-}a{.part}, {-}b{.part}, {-}c`.
+pub(in crate::code) fn product(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
+    let [_, a, b] = types(form)?.map(is_signed);
+    let plus_one = form.take("po");
+    let saturate = form.take("sat");
+    let scale = match form.take_any(&["shr7", "shr15"]) {
+        Some("shr7") => 7,
+        Some(_) => 15,
+        None => 0,
+    };
+    let (first, minus_a) = negated(Body::operand(i, 1)?);
+    let (last, minus_b) = negated(Body::operand(i, 2)?);
+    let (c, negate_c) = negated(Body::operand(i, 3)?);
+    let negate_product = minus_a != minus_b;
+    if (plus_one || negate_product) && negate_c || plus_one && negate_product {
+        return Err("only one of .po, a negated product and a negated sum".to_owned());
+    }
+    let (first, part_a) = part(&first)?;
+    let (last, part_b) = part(&last)?;
+    let first = body.read(&first, Scalar::B32)?;
+    let last = body.read(&last, Scalar::B32)?;
+    let c = body.read(&c, Scalar::B32)?;
+    let d: Slot = body.write(Body::operand(i, 0)?, Scalar::B32)?;
+    let (signed, parts) = ([a, b], [part_a, part_b]);
+    let how = multiply::How { signed, parts, negate_product, negate_c, plus_one, saturate, scale };
+    add(body, how, [d, first, last, c]);
+    Ok(())
+}
+
+/// Adds the op of d, a, b and c.
+fn add<V: Video>(body: &mut Body<'_, '_>, how: V, [d, a, b, c]: [Slot; 4]) {
+    let (aux, immediate) = how.pack();
+    let draft = body.draft(run::<V>(), slots([d, a, b, c]));
+    body.push(Draft { aux, immediate, ..draft });
 }

@@ -1,108 +1,83 @@
-//! Video instructions on packed halves and bytes. Source: PTX ISA, "Video Instructions".
+//! Video instructions: on packed halves and bytes, on one value, and products of parts.
+//!
+//! Source: PTX ISA, "Video Instructions". All read a, b and c and write d, in registers of 32 bits; what they do besides is in their
+//! modifiers.
+
+pub(crate) mod packed;
+pub(crate) mod product;
+pub(crate) mod scalar;
 
 use crate::code::{Handler, Op, handler};
 use crate::machine::lanes::map3;
 use crate::machine::{Exec, Next};
-use crate::math::Comparison;
-use crate::math::video::{LaneOperation, LaneTypes, Lanes, select};
 
 /// What an instruction says besides its registers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct How {
-    pub lanes: Lanes,
-    pub operation: LaneOperation,
-    pub types: LaneTypes,
-    /// `.add`.
-    pub accumulate: bool,
-    /// Lanes of the result.
-    pub mask: u32,
-    /// Where the lanes of a and of b lie in `b:a`.
-    pub a: [u8; 4],
-    pub b: [u8; 4],
-}
-
-const COMPARISONS: [Comparison; 6] =
-    [Comparison::Eq, Comparison::Ne, Comparison::Lt, Comparison::Le, Comparison::Gt, Comparison::Ge];
-
-impl How {
+pub(crate) trait Video: Copy {
     /// As [`Op::aux`] and [`Op::immediate`].
-    pub fn pack(self) -> (u32, i64) {
-        let operation = match self.operation {
-            LaneOperation::Add => 0,
-            LaneOperation::Sub => 1,
-            LaneOperation::Average => 2,
-            LaneOperation::AbsoluteDifference => 3,
-            LaneOperation::Min => 4,
-            LaneOperation::Max => 5,
-            LaneOperation::Set(is) => 6 + COMPARISONS.iter().position(|c| *c == is).unwrap_or(0) as u32,
-        };
-        let LaneTypes { d, a, b, saturate } = self.types;
-        let flags = [d, a, b, saturate, self.accumulate, self.lanes == Lanes::BYTES];
-        let flags = flags.iter().enumerate().fold(0, |all, (bit, flag)| all | u32::from(*flag) << bit);
-        let selectors = u32::from_le_bytes(self.a) as u64 | (u32::from_le_bytes(self.b) as u64) << 32;
-        (operation | flags << 8 | self.mask << 16, selectors as i64)
-    }
-
-    fn unpack(aux: u32, immediate: i64) -> Self {
-        let flag = |bit: u32| aux >> (8 + bit) & 1 == 1;
-        let operation = match aux & 0xff {
-            0 => LaneOperation::Add,
-            1 => LaneOperation::Sub,
-            2 => LaneOperation::Average,
-            3 => LaneOperation::AbsoluteDifference,
-            4 => LaneOperation::Min,
-            5 => LaneOperation::Max,
-            other => LaneOperation::Set(COMPARISONS[(other - 6) as usize % COMPARISONS.len()]),
-        };
-        Self {
-            lanes: if flag(5) { Lanes::BYTES } else { Lanes::HALVES },
-            operation,
-            types: LaneTypes { d: flag(0), a: flag(1), b: flag(2), saturate: flag(3) },
-            accumulate: flag(4),
-            mask: aux >> 16,
-            a: (immediate as u32).to_le_bytes(),
-            b: ((immediate >> 32) as u32).to_le_bytes(),
-        }
-    }
-
-    fn apply(self, a: u32, b: u32, c: u32) -> u32 {
-        let (x, y) = (select(a, b, self.a, self.lanes), select(a, b, self.b, self.lanes));
-        if self.accumulate {
-            return self.lanes.accumulate(self.operation, [x, y, c], self.mask, self.types);
-        }
-        self.lanes.merge(self.lanes.compute(self.operation, x, y, self.types), c, self.mask)
-    }
+    fn pack(self) -> (u32, i64);
+    fn unpack(aux: u32, immediate: i64) -> Self;
+    /// The value of d.
+    fn apply(self, a: u32, b: u32, c: u32) -> u32;
 }
 
 /// The handler: slots are the result, a, b, c.
-pub(crate) fn packed() -> Handler {
-    handler!(run_packed)
+pub(crate) fn run<V: Video>() -> Handler {
+    handler!(where <V: Video> perform::<V>)
 }
 
 #[inline(always)]
-unsafe fn run_packed(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
-    let how = How::unpack(op.aux, op.immediate);
+unsafe fn perform<V: Video>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
+    let how = V::unpack(op.aux, op.immediate);
     // SAFETY: the caller's promise.
     unsafe { map3::<u32, u32, u32, u32>(x, op, mask, |a, b, c| how.apply(a, b, c)) };
     Next::Advance
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The part of a register that an operand names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// 8, 16 or 32.
+    pub bits: u32,
+    /// Its lowest bit.
+    pub at: u32,
+}
 
-    #[test]
-    fn what_is_packed_comes_back() {
-        let how = How {
-            lanes: Lanes::BYTES,
-            operation: LaneOperation::Set(Comparison::Ge),
-            types: LaneTypes { d: false, a: true, b: false, saturate: true },
-            accumulate: true,
-            mask: 0b1010,
-            a: [7, 0, 3, 2],
-            b: [4, 5, 6, 7],
-        };
-        let (aux, immediate) = how.pack();
-        assert_eq!(How::unpack(aux, immediate), how);
+impl Part {
+    /// All of it.
+    pub const WHOLE: Self = Self { bits: 32, at: 0 };
+
+    /// `b0` to `b3`, `h0`, `h1`.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "b0" => Self { bits: 8, at: 0 },
+            "b1" => Self { bits: 8, at: 8 },
+            "b2" => Self { bits: 8, at: 16 },
+            "b3" => Self { bits: 8, at: 24 },
+            "h0" => Self { bits: 16, at: 0 },
+            "h1" => Self { bits: 16, at: 16 },
+            _ => return None,
+        })
+    }
+
+    fn extract(self, register: u32, signed: bool) -> i64 {
+        let above = 32 - self.bits;
+        let cut = register >> self.at << above;
+        if signed { i64::from(cut as i32 >> above) } else { i64::from(cut >> above) }
+    }
+
+    fn ones(self) -> u32 {
+        u32::MAX >> (32 - self.bits) << self.at
+    }
+
+    fn merge(self, value: u32, c: u32) -> u32 {
+        (value << self.at) & self.ones() | c & !self.ones()
+    }
+
+    fn pack(self) -> u64 {
+        u64::from(self.bits | self.at << 8)
+    }
+
+    fn unpack(packed: u64) -> Self {
+        Self { bits: packed as u32 & 0xff, at: packed as u32 >> 8 & 0xff }
     }
 }

@@ -27,6 +27,14 @@ fn integers_carry_and_pack() {
 }
 
 #[test]
+fn video_instructions_on_one_value_are_those_of_a_device() {
+    assert_eq!(
+        printed(include_str!("cases/video.ptx"), &[("one_value", 1, 1)]),
+        include_str!("cases/video.expected.txt")
+    );
+}
+
+#[test]
 fn halves_and_bytes_are_those_of_the_headers() {
     let launches = [("halves", 1, 1), ("bytes", 1, 1)];
     assert_eq!(

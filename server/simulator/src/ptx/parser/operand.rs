@@ -23,6 +23,9 @@ impl<'t> Parser<'t> {
                 self.take()?;
                 match self.token.kind {
                     Kind::F32(_) | Kind::F64(_) => self.read_float(true)?,
+                    Kind::Word(name) if name != "WARP_SZ" => {
+                        Operand::Negated(self.read_name("a register after `-`")?.to_owned())
+                    }
                     _ => {
                         let first = self.read_unary(depth)?.wrapping_neg();
                         Operand::Int(self.read_integer_from(first, Level::Or, depth)?)

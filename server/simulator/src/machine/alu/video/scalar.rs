@@ -3,59 +3,8 @@
 //! Source: PTX ISA, "Scalar Video Instructions": parts of a and b are extended, combined, clamped, and then merged into c or
 //! combined with it.
 
-use crate::code::{Handler, Op, handler};
-use crate::machine::lanes::map3;
-use crate::machine::{Exec, Next};
+use super::{Part, Video};
 use crate::math::Comparison;
-
-/// The part of a register that an operand names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Part {
-    /// 8, 16 or 32.
-    pub bits: u32,
-    /// Its lowest bit.
-    pub at: u32,
-}
-
-impl Part {
-    /// All of it.
-    pub const WHOLE: Self = Self { bits: 32, at: 0 };
-
-    /// `b0` to `b3`, `h0`, `h1`.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "b0" => Self { bits: 8, at: 0 },
-            "b1" => Self { bits: 8, at: 8 },
-            "b2" => Self { bits: 8, at: 16 },
-            "b3" => Self { bits: 8, at: 24 },
-            "h0" => Self { bits: 16, at: 0 },
-            "h1" => Self { bits: 16, at: 16 },
-            _ => return None,
-        })
-    }
-
-    fn extract(self, register: u32, signed: bool) -> i64 {
-        let above = 32 - self.bits;
-        let cut = register >> self.at << above;
-        if signed { i64::from(cut as i32 >> above) } else { i64::from(cut >> above) }
-    }
-
-    fn ones(self) -> u32 {
-        u32::MAX >> (32 - self.bits) << self.at
-    }
-
-    fn merge(self, value: u32, c: u32) -> u32 {
-        (value << self.at) & self.ones() | c & !self.ones()
-    }
-
-    fn pack(self) -> u64 {
-        u64::from(self.bits | self.at << 8)
-    }
-
-    fn unpack(packed: u64) -> Self {
-        Self { bits: packed as u32 & 0xff, at: packed as u32 >> 8 & 0xff }
-    }
-}
 
 /// What is done with the two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,9 +66,8 @@ pub(crate) struct How {
     pub parts: [Part; 3],
 }
 
-impl How {
-    /// As [`Op::aux`] and [`Op::immediate`].
-    pub fn pack(self) -> (u32, i64) {
+impl Video for How {
+    fn pack(self) -> (u32, i64) {
         let operation = OPERATIONS.iter().position(|o| *o == self.operation).unwrap_or(0) as u32;
         let second = SECONDS.iter().position(|s| *s == self.second).unwrap_or(0) as u32;
         let [d, a, b] = self.signed.map(u32::from);
@@ -168,19 +116,6 @@ impl How {
             Second::Max => value.max(c),
         }
     }
-}
-
-/// The handler: slots are the result, a, b, c.
-pub(crate) fn scalar() -> Handler {
-    handler!(run_scalar)
-}
-
-#[inline(always)]
-unsafe fn run_scalar(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
-    let how = How::unpack(op.aux, op.immediate);
-    // SAFETY: the caller's promise.
-    unsafe { map3::<u32, u32, u32, u32>(x, op, mask, |a, b, c| how.apply(a, b, c)) };
-    Next::Advance
 }
 
 #[cfg(test)]
