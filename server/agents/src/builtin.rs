@@ -39,7 +39,11 @@ impl Engine for Builtin {
     ) -> Result<Plan, EngineError> {
         let tried: HashSet<&str> = brief.tried.iter().map(|tried| tried.task.as_str()).collect();
         let mut plan = plan(brief);
+        let before = plan.tasks.len();
         plan.tasks.retain(|task| !tried.contains(task.title.as_str()));
+        if plan.tasks.is_empty() && before > 0 {
+            plan.summary = "Every rewrite that applies was tried.".to_owned();
+        }
         Ok(plan)
     }
 
@@ -75,7 +79,7 @@ fn plan(brief: &Brief) -> Plan {
     let mut tasks: Vec<(u8, Task)> = Vec::new();
     for (function, proposal) in &proposals {
         let Rewriting::Rewrite(rewrite) = proposal else { continue };
-        let Some(order) = order(&rewrite.expected) else { continue };
+        let Some(order) = order(&rewrite.expected, &brief.device) else { continue };
         let task = task(function, rewrite);
         let is_known = |(_, known): &(u8, Task)| known.rewrite == task.rewrite && known.scope == task.scope;
         if !tasks.iter().any(is_known) {
@@ -87,13 +91,15 @@ fn plan(brief: &Brief) -> Plan {
     Plan { summary: summary(&tasks, &proposals, &brief.current), tasks }
 }
 
-/// What moves most goes first. `None` for what makes nothing faster.
-fn order(gain: &Gain) -> Option<u8> {
+/// What moves most goes first. `None` for what makes nothing faster, or nothing that the device shows: a simulated one has no
+/// registers.
+fn order(gain: &Gain, device: &str) -> Option<u8> {
     match gain {
         Gain::Sectors { .. } => Some(0),
         Gain::Wavefronts { .. } => Some(1),
         Gain::Atomics { .. } => Some(1),
         Gain::Instructions { .. } => Some(2),
+        Gain::Registers { .. } if device.starts_with("sim:") => None,
         Gain::Registers { .. } => Some(3),
         Gain::Safety { .. } => None,
     }
@@ -141,6 +147,13 @@ fn summary(tasks: &[Task], proposals: &[(String, Rewriting)], text: &str) -> Str
     }
 }
 
+/// A fact as a sentence.
+fn sentence(fact: &str) -> String {
+    let mut characters = fact.trim_end_matches('.').chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", characters.as_str())
+}
+
 /// All places of a task's rule in its function, rewritten.
 fn code(brief: &Brief, task: &Task) -> Proposal {
     let mut edits = Vec::new();
@@ -160,9 +173,8 @@ fn code(brief: &Brief, task: &Task) -> Proposal {
                 if overlaps {
                     continue;
                 }
-                said.push(format!("{}.", rewrite.title.trim_end_matches('.')));
-                let because = rewrite.proven.iter().chain(&rewrite.assumed);
-                said.extend(because.map(|sentence| format!("{}.", sentence.trim_end_matches('.'))));
+                said.push(sentence(&rewrite.title));
+                said.extend(rewrite.proven.iter().chain(&rewrite.assumed).map(|fact| sentence(fact)));
                 edits.extend(rewrite.edits);
             }
             Rewriting::Refused(refusal) if is_of_task => reason = refusal.reason,

@@ -322,7 +322,9 @@ pub fn compared(before: &Cost, after: &Cost) -> String {
         }
         (Some(_), _) | (_, Some(_)) => "a time that can't be compared with the reference's".to_owned(),
         (None, None) => {
-            let ratio = if times >= 1.0 {
+            let ratio = if (0.995..1.005).contains(&times) {
+                "about as many estimated cycles".to_owned()
+            } else if times >= 1.0 {
                 format!("{times:.2} times fewer estimated cycles")
             } else {
                 format!("{:.2} times more estimated cycles", 1.0 / times)

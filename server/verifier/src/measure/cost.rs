@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::sample::Interval;
 use crate::demangle;
 use crate::program::RunDevice;
-use crate::simulation::{Kernel, Report};
+use crate::simulation::{Instruction, Kernel, Report};
 
 /// Bytes of a sector.
 const SECTOR: f64 = 32.0;
@@ -20,6 +20,8 @@ const LAUNCH: f64 = 2e-6;
 pub struct Weights {
     /// A warp's instruction: four are issued a cycle.
     pub instruction: f64,
+    /// What a double-precision instruction costs more: as many cycles as the device has fewer units for it.
+    pub double: f64,
     /// A wavefront of shared memory: one a cycle.
     pub wavefront: f64,
     /// A sector of 32 bytes: the multiprocessor's share of the memory's bandwidth.
@@ -42,6 +44,7 @@ impl Weights {
         let share = device.bandwidth() / clock / f64::from(device.multiprocessors);
         Self {
             instruction: 1.0 / ISSUED,
+            double: (f64::from(device.limits.single_to_double) - 1.0) / ISSUED,
             wavefront: 1.0,
             sector: SECTOR / share,
             serialised: 1.0,
@@ -54,6 +57,7 @@ impl Weights {
     fn none() -> Self {
         Self {
             instruction: 0.0,
+            double: 0.0,
             wavefront: 0.0,
             sector: 0.0,
             serialised: 0.0,
@@ -66,8 +70,14 @@ impl Weights {
     /// In a sentence, for whoever reads an estimate.
     pub fn words(&self) -> String {
         format!(
-            "cycles of {} multiprocessors: a warp instruction {:.2}, a shared wavefront {:.0}, a sector {:.2}, an atomic update that waits {:.0}, a launch {:.0}; a grid of fewer blocks keeps only as many multiprocessors busy",
-            self.multiprocessors, self.instruction, self.wavefront, self.sector, self.serialised, self.launch,
+            "cycles of {} multiprocessors: a warp instruction {:.2}, in double precision {:.2}, a shared wavefront {:.0}, a sector {:.2}, an atomic update that waits {:.0}, a launch {:.0}; a grid of fewer blocks keeps only as many multiprocessors busy",
+            self.multiprocessors,
+            self.instruction,
+            self.instruction + self.double,
+            self.wavefront,
+            self.sector,
+            self.serialised,
+            self.launch,
         )
     }
 }
@@ -175,6 +185,9 @@ pub struct KernelCost {
     pub traffic: Option<Traffic>,
     /// Instructions of warps.
     pub instructions: u64,
+    /// Those in double precision.
+    #[serde(default)]
+    pub doubles: u64,
     /// Sectors of global and local memory.
     pub sectors: u64,
     /// Sectors, had the lanes of each access lain side by side.
@@ -244,7 +257,11 @@ impl KernelCost {
     #[allow(clippy::cast_precision_loss)] // Counters stay far below 2^53.
     fn of(kernel: &Kernel, weights: &Weights) -> Self {
         let total = &kernel.counters.total;
+        let is_double = |instruction: &&Instruction| instruction.opcode.contains(".f64");
+        let doubles =
+            kernel.counters.instructions.iter().filter(is_double).map(|one| one.count.warps).sum::<u64>();
         let work = kernel.counters.warp_instructions as f64 * weights.instruction
+            + doubles as f64 * weights.double
             + total.sectors as f64 * weights.sector
             + total.wavefronts as f64 * weights.wavefront
             + total.serialised as f64 * weights.serialised;
@@ -257,6 +274,7 @@ impl KernelCost {
             microseconds: None,
             traffic: None,
             instructions: kernel.counters.warp_instructions,
+            doubles,
             sectors: total.sectors,
             ideal_sectors: total.ideal_sectors,
             wavefronts: total.wavefronts,
@@ -269,6 +287,7 @@ impl KernelCost {
         self.launches += other.launches;
         self.cycles += other.cycles;
         self.instructions += other.instructions;
+        self.doubles += other.doubles;
         self.sectors += other.sectors;
         self.ideal_sectors += other.ideal_sectors;
         self.wavefronts += other.wavefronts;
@@ -283,7 +302,13 @@ mod tests {
     use crate::simulation::{Count, Counters};
 
     fn report(blocks: u32, total: Count, warp_instructions: u64) -> Report {
-        let counters = Counters { warp_instructions, total, ..Counters::default() };
+        let opcode = |opcode: &str, warps| Instruction {
+            opcode: opcode.to_owned(),
+            count: Count { warps, ..Count::default() },
+            ..Instruction::default()
+        };
+        let instructions = vec![opcode("add.f64", 4), opcode("add.f32", 28)];
+        let counters = Counters { warp_instructions, total, instructions, ..Counters::default() };
         let kernel =
             Kernel { name: "k".into(), grid: [blocks, 1, 1], launches: 2, counters, ..Kernel::default() };
         Report { kernels: vec![kernel.clone(), kernel], ..Report::default() }
@@ -293,6 +318,7 @@ mod tests {
     fn every_kind_of_work_costs_and_few_blocks_leave_multiprocessors_idle() {
         let weights = Weights {
             instruction: 0.25,
+            double: 0.25,
             wavefront: 1.0,
             sector: 2.0,
             serialised: 1.0,
@@ -302,12 +328,13 @@ mod tests {
         };
         let total = Count { sectors: 8, wavefronts: 3, serialised: 5, ..Count::default() };
         let cost = |blocks| Cost::of(&report(blocks, total, 32), &weights, "sim:h200".into());
-        // 32 / 4 + 8 * 2 + 3 + 5 = 32 cycles of one multiprocessor, and twenty for the launches, each twice.
-        assert_eq!(cost(1).cycles, 2.0 * (32.0 + 20.0));
-        assert_eq!(cost(2).cycles, 2.0 * (16.0 + 20.0));
-        assert_eq!(cost(400).cycles, 2.0 * (8.0 + 20.0));
+        // 32 / 4 + 4 / 4 + 8 * 2 + 3 + 5 = 33 cycles of one multiprocessor, and twenty for the launches, each twice.
+        assert_eq!(cost(1).cycles, 2.0 * (33.0 + 20.0));
+        assert_eq!(cost(2).cycles, 2.0 * (16.5 + 20.0));
+        assert_eq!(cost(400).cycles, 2.0 * (8.25 + 20.0));
         assert_eq!((cost(1).kernels.len(), cost(1).kernels[0].launches), (1, 4));
-        assert_eq!(cost(1).over(&cost(400)), 104.0 / 56.0);
+        assert_eq!(cost(1).over(&cost(400)), 106.0 / 56.5);
+        assert_eq!(cost(1).kernels[0].doubles, 8);
     }
 
     #[test]
