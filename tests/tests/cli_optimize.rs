@@ -57,7 +57,7 @@ fn a_program_is_made_better_and_the_run_can_be_read_again() {
     );
     let id = events[0]["run"].as_str().unwrap();
     let attempts = attempts(&events);
-    assert!(attempts[0].0 == "kept" && attempts[0].1 > 1.1, "{attempts:?}");
+    assert!(attempts.iter().any(|(outcome, gain)| *outcome == "kept" && *gain > 1.1), "{attempts:?}");
     let last = events.last().unwrap();
     assert_eq!(last["event"], "finished");
     let patch = last["patch"].as_str().unwrap();
@@ -251,8 +251,10 @@ fn a_model_errs_is_told_replans_and_wins() {
         edit("  if (i < n) y[i] = x[i] + x[i];"),
         edit("  if (i < n) y[i] = pow(x[i], 2) + powf(x[i], 3.0f) + 0.0f * x[0];"),
         edit("  while (n > 0) y[i] = x[i];"),
+        // An answer that changes nothing is asked for once more.
         edit(unchanged),
         edit(unchanged),
+        edit("  if (i < n) y[i] = powf(x[i], 3.0f) + pow(x[i], 2);"),
         plan(&["Products after all"]),
         edit("  if (i < n) y[i] = x[i] * x[i] + x[i] * x[i] * x[i];"),
         plan(&[]),
@@ -278,12 +280,13 @@ fn a_model_errs_is_told_replans_and_wins() {
     let outcomes: Vec<&str> = attempts(&events).iter().map(|(outcome, _)| *outcome).collect();
     assert_eq!(
         outcomes,
-        ["build-failed", "wrong", "not-better", "wrong", "not-better", "not-better", "kept"],
+        ["build-failed", "wrong", "not-better", "wrong", "unusable", "not-better", "kept"],
         "{}",
         run.out
     );
     let questions = endpoint.questions();
-    assert!(questions[2].text().contains("does not compile"), "what the compiler said is told");
+    let said = questions[2].text();
+    assert!(said.contains("does not compile: p.cu(4): error"), "what the compiler said is told: {said}");
     assert!(questions[3].text().contains("wrong: "), "what differs is told");
     let last = events.last().unwrap();
     assert!(
@@ -292,7 +295,7 @@ fn a_model_errs_is_told_replans_and_wins() {
     // What was asked and answered is kept; the key is not.
     let id = events[0]["run"].as_str().unwrap();
     let folder_of_run = std::path::PathBuf::from(events[0]["folder"].as_str().unwrap());
-    assert_eq!(std::fs::read_dir(folder_of_run.join("exchanges")).unwrap().count(), 10);
+    assert_eq!(std::fs::read_dir(folder_of_run.join("exchanges")).unwrap().count(), 11);
     let found = std::process::Command::new("grep").args(["-r", SECRET]).arg(&folder_of_run).output().unwrap();
     assert!(found.stdout.is_empty() && !run.out.contains(SECRET) && !run.err.contains(SECRET));
     assert!(folder.run(&["runs", "show", id]).unwrap().out.contains("scripted"));

@@ -169,7 +169,7 @@ impl Judgement {
         }
         let targets = [&reference.path, &candidate.path].map(|path| self.target_at(path.clone()));
         let verdict = match self.verify(&targets, progress, cancel).await {
-            Ok(verdict) => verdict,
+            Ok(verdict) => without_folder(verdict, &candidate.path),
             // The reference was measured before, so what is not found is not in the candidate.
             Err(error @ (VerifyError::Kernel(_) | VerifyError::Plan(_))) => {
                 let said = format!("wrong: it can't be run as the reference is: {error}");
@@ -290,6 +290,15 @@ impl Evaluated {
             profile: String::new(),
         }
     }
+}
+
+/// The verdict with the candidate's file by its name alone: where its run lies is of no use to anyone, and no business of an endpoint.
+fn without_folder(mut verdict: Verdict, path: &Path) -> Verdict {
+    let folder = path.parent().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
+    for finding in &mut verdict.findings {
+        finding.message = finding.message.replace(&folder, "");
+    }
+    verdict
 }
 
 /// What a bad verdict says, in a sentence.

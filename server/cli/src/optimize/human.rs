@@ -15,6 +15,9 @@ pub(super) fn begun(run: &Run) -> String {
 
 fn what(manifest: &Manifest) -> String {
     let mut text = format!("{} on {} by the {} engine", manifest.target, manifest.device, manifest.engine);
+    if let Some(model) = &manifest.model {
+        text.push_str(&format!(" ({model})"));
+    }
     if !manifest.scope.is_empty() {
         text.push_str(&format!("; may change {}", manifest.scope.join(", ")));
     }

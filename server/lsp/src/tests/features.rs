@@ -198,7 +198,7 @@ async fn an_action_explains_the_finding_it_is_asked_at() {
     params["context"] = json!({"diagnostics": [], "only": ["source"]});
     let actions = server.request("textDocument/codeAction", params.clone()).await.unwrap();
     assert_eq!(actions[0]["command"]["command"], "stitchcuda.recompile", "{actions}");
-    params["context"] = json!({"diagnostics": [], "only": ["refactor"]});
+    params["context"] = json!({"diagnostics": [], "only": ["refactor.extract"]});
     assert_eq!(server.request("textDocument/codeAction", params).await, Ok(json!([])));
     server.finish_ignoring(QUIET).await;
 }
