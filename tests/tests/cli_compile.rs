@@ -293,3 +293,15 @@ fn the_stack_that_ptxas_can_not_tell_is_said_of_the_kernel_by_its_name() {
     let note = note.unwrap_or_else(|| panic!("{notes:?} {}", finished.err));
     assert!(note.contains("'spin<3>(int*)'") && !note.contains("_Z"), "{note}");
 }
+
+#[test]
+fn a_name_that_a_shell_would_run_is_not_given_to_nvcc() {
+    let name = "e$(touch ${HOME}..ran).cu";
+    let folder = Folder::with(&[(name, "__global__ void k() {}\n")]).unwrap();
+    let (finished, report) = folder.check(&[name]).unwrap();
+    assert_eq!(finished.status, Some(2), "{report}");
+    assert!(report.to_string().contains("rename the file"), "{report}");
+    let parent = folder.path().unwrap().parent().unwrap().to_owned();
+    let left = std::fs::read_dir(&parent).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().contains("ran")), "nothing was run");
+}

@@ -22,6 +22,12 @@ pub fn printable(path: &Path) -> String {
     path.to_string_lossy().replace(char::is_control, "\u{fffd}")
 }
 
+/// The first character of a path that a shell would act on within double quotes: nvcc hands the names of its files to `sh` so, and a
+/// name like `$(rm -rf ~).cu` would be run.
+pub fn shell_character(path: &Path) -> Option<char> {
+    path.to_string_lossy().chars().find(|character| matches!(character, '$' | '`' | '"' | '\\' | '\n' | '\r'))
+}
+
 /// Whether `file`, as printed, is `path`, also one that is only printable so. Paths of Windows, known by their drive, are compared without regard to letter case
 /// and to which way slashes lean.
 pub fn is_same(file: &str, path: &Path) -> bool {
@@ -42,6 +48,18 @@ pub fn has_drive(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::compiler_text::parse;
+
+    #[test]
+    fn names_that_a_shell_would_act_on_are_known() {
+        for (name, expected) in [
+            ("a b'(c)&;|*.cu", None),
+            ("e$(id).cu", Some('$')),
+            ("`id`/k.cu", Some('`')),
+            ("a\";id;\".cu", Some('"')),
+        ] {
+            assert_eq!(shell_character(Path::new(name)), expected, "{name}");
+        }
+    }
 
     #[test]
     fn windows_paths_are_the_same_in_any_case() {

@@ -156,6 +156,7 @@ pub async fn run(
         Ok(bytes) => serde_json::from_slice::<Report>(&bytes).map_err(|error| error.to_string()),
         Err(error) => Err(format!("{} could not be read ({error}).", report.display())),
     };
+    let (reported, recorded) = (report.clone(), copies.clone());
     let report = match (written, &finished) {
         // Ended from outside, by the time limit say: what it was doing then is no fault of the program.
         (_, Err(_)) => None,
@@ -172,6 +173,10 @@ pub async fn run(
         (Some(path), Some(_)) => Some(read_copies(&path)?),
         _ => None,
     };
+    // What the reference gave must not lie where a candidate could read it.
+    for written in recorded.iter().chain([&reported]) {
+        let _ = std::fs::remove_file(written);
+    }
     Ok(Simulated { finished, report, copies })
 }
 

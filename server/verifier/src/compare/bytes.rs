@@ -81,12 +81,29 @@ pub fn interpret(bytes: &[u8], declared: Option<&[ElementType]>) -> Interpretati
     match found[..] {
         [] => Interpretation { element: ElementType::U8, why: Why::Unknown },
         [element] => Interpretation { element, why: Why::Values },
-        // A double is two plain floats as often as not; halves likewise. The strictest reading of them is the widest.
+        // Two floats are a plain double, whose low half hardly counts: read so, every second float could be wrong. Doubles are plain
+        // floats only where their low halves are zero.
         _ => {
-            let widest = found.iter().copied().max_by_key(|element| element.size());
-            Interpretation { element: widest.unwrap_or(ElementType::U8), why: Why::Values }
+            let by_size = |element: &ElementType| element.size();
+            let widest = found.iter().copied().max_by_key(by_size);
+            let wide = widest.filter(|element| low_halves_are_zero(*element, bytes));
+            let narrowest = found.iter().copied().min_by_key(by_size);
+            Interpretation { element: wide.or(narrowest).unwrap_or(ElementType::U8), why: Why::Values }
         }
     }
+}
+
+/// Whether the low halves of most nonzero elements are zero, as those of wide numbers with few digits are.
+fn low_halves_are_zero(element: ElementType, bytes: &[u8]) -> bool {
+    let size = element.size();
+    let nonzero = bytes.chunks_exact(size).filter(|chunk| chunk.iter().any(|byte| *byte != 0));
+    let (mut all, mut zero) = (0usize, 0usize);
+    for chunk in nonzero {
+        all += 1;
+        // Little-endian: the low half comes first.
+        zero += usize::from(chunk[..size / 2].iter().all(|byte| *byte == 0));
+    }
+    zero * 2 > all
 }
 
 /// Whether bytes, read as `element`, are numbers that a program computes with.
@@ -190,6 +207,24 @@ mod tests {
         ] {
             assert_eq!(interpret(bytes, declared), Interpretation { element, why }, "{bytes:?} {declared:?}");
         }
+    }
+
+    #[test]
+    fn floats_side_by_side_are_no_doubles() {
+        let floats_: Vec<f32> = (1..65).map(|i| i as f32 * 0.37 + 0.1).collect();
+        let expected = floats(&floats_);
+        let wrong: Vec<f32> = floats_
+            .iter()
+            .enumerate()
+            .map(|(i, value)| if i % 2 == 0 { value * 1.3 } else { *value })
+            .collect();
+        for declared in [None, Some(&[F32, F64][..])] {
+            let read = interpret(&expected, declared);
+            assert_eq!(read.element, F32);
+            assert_eq!(compare_bytes(read, &expected, None, &floats(&wrong), None).array.outside, 32);
+        }
+        let exact: Vec<u8> = (1..65).flat_map(|i| f64::from(i).to_le_bytes()).collect();
+        assert_eq!(interpret(&exact, None).element, F64, "doubles of few digits");
     }
 
     #[test]

@@ -112,10 +112,14 @@ const USUAL: [&str; 7] = ["", "include", "inc", "src", "Common", "common", "Comm
 
 /// The folder from which `header` is found: one of the workspace, the nearest to `source` first; else one above the source.
 pub(crate) fn folder_of(header: &str, source: &Path, workspace: &Path) -> Option<PathBuf> {
-    below(header, source, workspace).or_else(|| {
-        let above = source.ancestors().skip(1).take(MOST_FOLDERS_UP);
-        above.flat_map(|up| USUAL.map(|usual| up.join(usual))).find(|folder| folder.join(header).is_file())
-    })
+    below(header, source, workspace)
+        .or_else(|| {
+            let above = source.ancestors().skip(1).take(MOST_FOLDERS_UP);
+            above
+                .flat_map(|up| USUAL.map(|usual| up.join(usual)))
+                .find(|folder| folder.join(header).is_file())
+        })
+        .filter(|folder| crate::paths::shell_character(folder).is_none())
 }
 
 fn below(header: &str, source: &Path, workspace: &Path) -> Option<PathBuf> {

@@ -34,10 +34,12 @@ pub(crate) struct Plan {
 
 /// Plans the compile of `path`. `None` for a header that no source includes.
 pub(crate) fn plan(request: &CompileRequest, path: &Path) -> Result<Option<Plan>, Trouble> {
+    Trouble::refuse_name(path)?;
     let database = database(request, path)?;
     let Some(unit) = headers::unit_of(path, database.as_ref(), request.workspace.as_deref()) else {
         return Ok(None);
     };
+    Trouble::refuse_name(&unit)?;
     let mut notes = Vec::new();
     if unit != path {
         notes.push(format!("{} was compiled through {}, which includes it", path.display(), unit.display()));

@@ -63,6 +63,16 @@ pub enum Trouble {
         /// What was missing.
         reason: String,
     },
+    /// nvcc would have a shell run a part of the file's name.
+    #[error(
+        "the name {path:?} holds {character:?}, which nvcc's shell would act on, so it was not given to nvcc; rename the file or its folder"
+    )]
+    Name {
+        /// The file.
+        path: PathBuf,
+        /// The character.
+        character: char,
+    },
     /// A file could not be read.
     #[error("could not read {path}: {reason}; save it, and check that it may be read")]
     Unreadable {
@@ -86,12 +96,21 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Refuses a file that nvcc can't be given.
+    pub(crate) fn refuse_name(path: &std::path::Path) -> Result<(), Self> {
+        match crate::paths::shell_character(path) {
+            Some(character) => Err(Self::Name { path: path.to_owned(), character }),
+            None => Ok(()),
+        }
+    }
+
     /// What is lacking: the one table from which an exit status and the words "not compiled" come.
     pub fn lack(&self) -> Lack {
         match self {
             Self::Architecture { .. }
             | Self::Options { .. }
             | Self::Database(_)
+            | Self::Name { .. }
             | Self::Unreadable { .. } => Lack::Input,
             Self::Cancelled => Lack::Nothing,
             Self::TimedOut { .. }

@@ -166,6 +166,9 @@ pub async fn build(
     let Some(first) = program.sources.first().cloned() else {
         return Err(BuildError::Internal { reason: "a program without a source".to_owned() });
     };
+    for source in &program.sources {
+        Trouble::refuse_name(source)?;
+    }
     let file = builder.origin.clone().unwrap_or_else(|| first.clone());
     let request = CompileRequest::new(&file, "", Language::Cuda, builder.toolkit.clone())
         .configured(&builder.config, builder.workspace.clone())

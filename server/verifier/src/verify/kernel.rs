@@ -210,6 +210,8 @@ async fn outputs(
     };
     let ran = run(built, &running, cancel).await?;
     let files = read_outputs(&folder)?;
+    // What the reference gave must not lie where a candidate could read it.
+    let _ = std::fs::remove_dir_all(&folder);
     Ok(Outputs { ran, files })
 }
 
