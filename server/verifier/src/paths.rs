@@ -25,7 +25,7 @@ pub fn printable(path: &Path) -> String {
 /// The first character of a path that a shell would act on within double quotes: nvcc hands the names of its files to `sh` so, and a
 /// name like `$(rm -rf ~).cu` would be run.
 pub fn shell_character(path: &Path) -> Option<char> {
-    path.to_string_lossy().chars().find(|character| matches!(character, '$' | '`' | '"' | '\\' | '\n' | '\r'))
+    path.to_string_lossy().chars().find(|character| matches!(character, '$' | '`' | '"' | '\\'))
 }
 
 /// Whether `file`, as printed, is `path`, also one that is only printable so. Paths of Windows, known by their drive, are compared without regard to letter case
