@@ -17,7 +17,7 @@ mod token;
 use serde::{Deserialize, Serialize};
 
 pub use array::{ArrayComparison, Worst, compare_arrays};
-pub use bytes::{BytesComparison, Interpretation, Why, compare_bytes, interpret};
+pub use bytes::{BytesComparison, Interpretation, Types, Why, compare_bytes, interpret};
 pub use element::ElementType;
 pub use number::{relative_error, same_number};
 pub use text::{Exclusion, Reason, TextComparison, compare_text};

@@ -64,6 +64,18 @@ pub fn lowered(reference: &str, candidate: &str, least: Option<Precision>) -> Op
     )))
 }
 
+/// Whether a text uses a format, or includes the header of its type.
+pub(crate) fn uses(text: &str, format: Precision) -> bool {
+    let header = match format {
+        Precision::Fp16 => "cuda_fp16",
+        Precision::Bf16 => "cuda_bf16",
+        _ => "",
+    };
+    let names = FORMATS.iter().filter(|(known, _)| *known == format).flat_map(|(_, names)| names.iter());
+    let names: Vec<&str> = names.copied().chain([header]).collect();
+    words(text).into_iter().any(|(_, word)| names.contains(&word))
+}
+
 /// The narrowest format that a text uses, and the first word that says so.
 fn narrowest(text: &str) -> Option<(Precision, usize, &str)> {
     let of = |word: &str| FORMATS.iter().find(|(_, names)| names.contains(&word)).map(|(format, _)| *format);

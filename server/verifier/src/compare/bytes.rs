@@ -59,51 +59,62 @@ const MOST: f64 = 0.98;
 /// Fewer nonzero elements than this decide nothing between types that a program uses side by side.
 const LEAST: usize = 4;
 
-/// How to read bytes of the reference. `declared` are the element types of the arrays that the program's kernels take, `None` where
-/// they are not all known (templates).
-pub fn interpret(bytes: &[u8], declared: Option<&[ElementType]>) -> Interpretation {
-    let fits = |element: &ElementType| bytes.len().is_multiple_of(element.size());
-    let possible: Vec<ElementType> = match declared {
-        Some(declared) => declared.iter().copied().filter(fits).collect(),
-        None => [ElementType::F32, ElementType::F64].into_iter().filter(fits).collect(),
-    };
-    if let (Some(_), [element]) = (declared, &possible[..]) {
-        return Interpretation { element: *element, why: Why::Declared };
-    }
-    if declared.is_some() && !possible.is_empty() && possible.iter().all(|element| !element.is_floating()) {
-        // Integers of any width are equal or not by their bytes.
-        let widest = possible.iter().copied().max_by_key(|element| element.size());
-        return Interpretation { element: widest.unwrap_or(ElementType::U8), why: Why::Declared };
-    }
-    let floating =
-        possible.iter().copied().filter(|element| element.is_floating() && are_plain(*element, bytes));
-    let found: Vec<_> = floating.collect();
-    match found[..] {
-        [] => Interpretation { element: ElementType::U8, why: Why::Unknown },
-        [element] => Interpretation { element, why: Why::Values },
-        // Two floats are a plain double, whose low half hardly counts: read so, every second float could be wrong. Doubles are plain
-        // floats only where their low halves are zero.
-        _ => {
-            let by_size = |element: &ElementType| element.size();
-            let widest = found.iter().copied().max_by_key(by_size);
-            let wide = widest.filter(|element| low_halves_are_zero(*element, bytes));
-            let narrowest = found.iter().copied().min_by_key(by_size);
-            Interpretation { element: wide.or(narrowest).unwrap_or(ElementType::U8), why: Why::Values }
-        }
-    }
+/// What the elements of a program's arrays may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Types {
+    /// The element types of all arrays that its kernels take.
+    Declared(Vec<ElementType>),
+    /// They are not all known (templates, `void*`, symbols): these floating-point types are among them, or something else.
+    Among(Vec<ElementType>),
 }
 
-/// Whether the low halves of most nonzero elements are zero, as those of wide numbers with few digits are.
-fn low_halves_are_zero(element: ElementType, bytes: &[u8]) -> bool {
-    let size = element.size();
-    let nonzero = bytes.chunks_exact(size).filter(|chunk| chunk.iter().any(|byte| *byte != 0));
-    let (mut all, mut zero) = (0usize, 0usize);
-    for chunk in nonzero {
-        all += 1;
-        // Little-endian: the low half comes first.
-        zero += usize::from(chunk[..size / 2].iter().all(|byte| *byte == 0));
+/// How to read bytes of the reference.
+pub fn interpret(bytes: &[u8], types: &Types) -> Interpretation {
+    let unknown = Interpretation { element: ElementType::U8, why: Why::Unknown };
+    let (Types::Declared(list) | Types::Among(list)) = types;
+    let possible: Vec<ElementType> =
+        list.iter().copied().filter(|element| bytes.len().is_multiple_of(element.size())).collect();
+    if let Types::Declared(_) = types {
+        if let [element] = possible[..] {
+            return Interpretation { element, why: Why::Declared };
+        }
+        if !possible.is_empty() && possible.iter().all(|element| !element.is_floating()) {
+            // Integers of any width are equal or not by their bytes.
+            let widest = possible.iter().copied().max_by_key(|element| element.size());
+            return Interpretation { element: widest.unwrap_or(ElementType::U8), why: Why::Declared };
+        }
     }
-    zero * 2 > all
+    let mut found: Vec<ElementType> =
+        possible.into_iter().filter(|element| element.is_floating() && are_plain(*element, bytes)).collect();
+    found.sort_by_key(|element| std::cmp::Reverse(element.size()));
+    let Some(widest) = found.first().copied() else { return unknown };
+    if matches!(types, Types::Among(_)) && widest.size() < ElementType::F32.size() {
+        // Almost any integer is a plain half.
+        return unknown;
+    }
+    // Two floats are a plain double, whose low half hardly counts: read so, every second float could be wrong.
+    let narrower = found.iter().skip(1).take_while(|element| halves_are_alike(**element, bytes));
+    Interpretation { element: narrower.last().copied().unwrap_or(widest), why: Why::Values }
+}
+
+/// Binades within which neighbours of one array mostly lie.
+const NEAR: i32 = 8;
+/// So many of the low halves must be as large as the high ones.
+const ALIKE: f64 = 0.9;
+
+/// Whether the low and the high halves of wider elements, read as `element`, are numbers of one size: then they are elements
+/// themselves. The low half of one wide number is noise, or zero.
+fn halves_are_alike(element: ElementType, bytes: &[u8]) -> bool {
+    let exponents = |parity: usize| -> Vec<i32> {
+        let values = element.values(bytes).skip(parity).step_by(2).filter(|value| *value != 0.0);
+        values.map(|value| value.abs().log2().floor() as i32).collect()
+    };
+    // Little-endian: the low half comes first.
+    let (low, mut high) = (exponents(0), exponents(1));
+    high.sort_unstable();
+    let Some(median) = high.get(high.len() / 2) else { return false };
+    let near = low.iter().filter(|exponent| exponent.abs_diff(*median) <= NEAR.unsigned_abs()).count();
+    low.len() * 2 >= high.len() && near as f64 >= ALIKE * low.len() as f64
 }
 
 /// Whether bytes, read as `element`, are numbers that a program computes with.
@@ -191,40 +202,67 @@ mod tests {
         let counts = ints(&[1, 2, -3, 100_000, 0, 7]);
         let doubles: Vec<u8> =
             [1.5f64, -0.1, 1e-7, 3.3].iter().flat_map(|value| value.to_le_bytes()).collect();
-        for (bytes, declared, element, why) in [
-            (&some, Some(&[F32][..]), F32, Why::Declared),
-            (&some, Some(&[F32, I32][..]), F32, Why::Values),
-            (&some, None, F32, Why::Values),
-            (&counts, Some(&[F32, I32][..]), U8, Why::Unknown),
-            (&counts, Some(&[I32][..]), I32, Why::Declared),
-            (&counts, None, U8, Why::Unknown),
-            (&doubles, Some(&[F32, F64][..]), F64, Why::Values),
-            (&floats(&[0.0; 8]), Some(&[F32, I32][..]), U8, Why::Unknown),
-            (&floats(&[1.5]), Some(&[F32, I32][..]), U8, Why::Unknown),
-            (&floats(&[1.5]), Some(&[F32][..]), F32, Why::Declared),
-            (&vec![1, 2, 3], Some(&[F32][..]), U8, Why::Unknown),
-            (&vec![0, 60, 0, 62], Some(&[F16][..]), F16, Why::Declared),
+        let declared = |list: &[ElementType]| Types::Declared(list.to_vec());
+        let among = || Types::Among(vec![F32, F64]);
+        for (bytes, types, element, why) in [
+            (&some, declared(&[F32]), F32, Why::Declared),
+            (&some, declared(&[F32, I32]), F32, Why::Values),
+            (&some, among(), F32, Why::Values),
+            (&counts, declared(&[F32, I32]), U8, Why::Unknown),
+            (&counts, declared(&[I32]), I32, Why::Declared),
+            (&counts, among(), U8, Why::Unknown),
+            (&doubles, declared(&[F32, F64]), F64, Why::Values),
+            (&floats(&[0.0; 8]), declared(&[F32, I32]), U8, Why::Unknown),
+            (&floats(&[1.5]), declared(&[F32, I32]), U8, Why::Unknown),
+            (&floats(&[1.5]), declared(&[F32]), F32, Why::Declared),
+            (&vec![1, 2, 3], declared(&[F32]), U8, Why::Unknown),
+            (&vec![0, 60, 0, 62], declared(&[F16]), F16, Why::Declared),
         ] {
-            assert_eq!(interpret(bytes, declared), Interpretation { element, why }, "{bytes:?} {declared:?}");
+            assert_eq!(interpret(bytes, &types), Interpretation { element, why }, "{bytes:?} {types:?}");
         }
     }
 
     #[test]
-    fn floats_side_by_side_are_no_doubles() {
-        let floats_: Vec<f32> = (1..65).map(|i| i as f32 * 0.37 + 0.1).collect();
-        let expected = floats(&floats_);
-        let wrong: Vec<f32> = floats_
+    fn elements_side_by_side_are_no_wider_ones() {
+        let all = [Types::Among(vec![F32, F64, F16]), Types::Declared(vec![F32, F64, F16])];
+        let values: Vec<f32> = (1..257).map(|i| (i as f32 * 0.7391).sin() * 3.0 + 0.1).collect();
+        let wrong: Vec<f32> = values
             .iter()
             .enumerate()
-            .map(|(i, value)| if i % 2 == 0 { value * 1.3 } else { *value })
+            .map(|(i, value)| if i % 2 == 0 { value * 1.1 } else { *value })
             .collect();
-        for declared in [None, Some(&[F32, F64][..])] {
-            let read = interpret(&expected, declared);
-            assert_eq!(read.element, F32);
-            assert_eq!(compare_bytes(read, &expected, None, &floats(&wrong), None).array.outside, 32);
+        // Halves of the same values: f32 has their bits, from 13 on, where it is normal.
+        let halves = |values: &[f32]| -> Vec<u8> {
+            let half = |value: &f32| {
+                let bits = value.to_bits();
+                let exponent = (bits >> 23 & 0xff) as i32 - 127 + 15;
+                let sign = (bits >> 16 & 0x8000) as u16;
+                if exponent <= 0 {
+                    sign
+                } else {
+                    sign | (exponent as u16) << 10 | (bits >> 13 & 0x3ff) as u16
+                }
+            };
+            values.iter().flat_map(|value| half(value).to_le_bytes()).collect()
+        };
+        let doubles: Vec<u8> =
+            values.iter().flat_map(|value| (f64::from(*value) / 3.0).to_le_bytes()).collect();
+        let exact: Vec<u8> = (1..257).flat_map(|i| f64::from(i).to_le_bytes()).collect();
+        for types in &all {
+            for (expected, got, element) in
+                [(floats(&values), floats(&wrong), F32), (halves(&values), halves(&wrong), F16)]
+            {
+                let read = interpret(&expected, types);
+                assert_eq!(read.element, element, "{types:?}");
+                let outside = compare_bytes(read, &expected, None, &got, None).array.outside;
+                assert!((120..=128).contains(&outside), "{outside} {types:?}");
+            }
+            assert_eq!(interpret(&doubles, types).element, F64, "{types:?}");
+            assert_eq!(interpret(&exact, types).element, F64, "doubles of few digits");
         }
-        let exact: Vec<u8> = (1..65).flat_map(|i| f64::from(i).to_le_bytes()).collect();
-        assert_eq!(interpret(&exact, None).element, F64, "doubles of few digits");
+        // Indices are no halves.
+        let indices: Vec<i32> = (2000..2256).collect();
+        assert_eq!(interpret(&ints(&indices), &all[0]).why, Why::Unknown);
     }
 
     #[test]
@@ -245,13 +283,13 @@ mod tests {
     proptest! {
         #[test]
         fn small_integers_are_never_taken_for_floats(values in prop::collection::vec(-100_000_000i32..100_000_000, 0..200)) {
-            prop_assert_eq!(interpret(&ints(&values), Some(&[F32, I32])).why, Why::Unknown);
+            prop_assert_eq!(interpret(&ints(&values), &Types::Declared(vec![F32, I32])).why, Why::Unknown);
         }
 
         #[test]
         fn plain_floats_are_found(values in prop::collection::vec(0.001f32..1e6, 4..200)) {
             let expected = Interpretation { element: F32, why: Why::Values };
-            prop_assert_eq!(interpret(&floats(&values), Some(&[F32, I32])), expected);
+            prop_assert_eq!(interpret(&floats(&values), &Types::Declared(vec![F32, I32])), expected);
         }
 
         #[test]

@@ -177,6 +177,7 @@ impl Fault {
         let place = self.place.as_ref().map(|(file, line)| format!(" at {file}:{line}")).unwrap_or_default();
         let [block, thread] = [self.block, self.thread].map(|at| at.map(|size| size.to_string()).join(", "));
         let kernel = crate::demangle::name(&self.kernel).display();
-        format!("{} In `{kernel}`{place}, block ({block}), thread ({thread}).", self.message)
+        let message = self.message.trim_end_matches('.');
+        format!("{message}. In `{kernel}`{place}, block ({block}), thread ({thread}).")
     }
 }

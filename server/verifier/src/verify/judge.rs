@@ -4,11 +4,13 @@ use std::path::Path;
 
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::{Answer, Code, Compared, Finding, Inputs, LeftOut, Span, Verdict};
+use stitch_session::config::Precision;
 
 use crate::compare::{
-    BytesComparison, ElementType, Interpretation, Reason, TextComparison, Why, compare_bytes, compare_text,
-    interpret,
+    BytesComparison, ElementType, Interpretation, Reason, TextComparison, Types, Why, compare_bytes,
+    compare_text, interpret,
 };
+use crate::guard;
 use crate::harness::{Parameter, Role, parameter_element};
 use crate::program::{End, Ran};
 
@@ -159,11 +161,11 @@ impl Judge {
         self.verdict.compared.push(of_bytes(&result, what, inputs));
     }
 
-    /// Compares what both copied back, in order. `declared` as in [`interpret`].
+    /// Compares what both copied back, in order, as elements of these types.
     pub fn copies(
         &mut self,
         (reference, again, candidate): Copies,
-        declared: Option<&[ElementType]>,
+        types: &Types,
         tolerance: Option<f64>,
         inputs: &str,
     ) {
@@ -173,7 +175,7 @@ impl Judge {
             for (index, (expected, got)) in reference.iter().zip(candidate).enumerate() {
                 let what = format!("copy {} to the host", index + 1);
                 let again = again.map(|again| again[index].as_slice());
-                self.bytes(what, interpret(expected, declared), (expected, again, got), tolerance, inputs);
+                self.bytes(what, interpret(expected, types), (expected, again, got), tolerance, inputs);
             }
             return;
         }
@@ -183,7 +185,7 @@ impl Judge {
             let again = again.map(<[Vec<u8>]>::concat);
             let arrays = (expected.as_slice(), again.as_deref(), got.as_slice());
             let what = "data copied to the host, taken together,".to_owned();
-            self.bytes(what, interpret(&expected, declared), arrays, tolerance, inputs);
+            self.bytes(what, interpret(&expected, types), arrays, tolerance, inputs);
             return;
         }
         let message = format!(
@@ -246,8 +248,26 @@ fn place(file: Option<&Path>, kernel: Option<&str>) -> (Span, Option<String>) {
     }
 }
 
-/// The element types of all arrays that the kernels of these texts take; `None` where they are not all known.
-pub(super) fn declared(texts: &[String]) -> Option<Vec<ElementType>> {
+/// The element types of a program's arrays: those of its kernels' parameters, where these are all known and nothing else is
+/// copied.
+pub(super) fn types(texts: &[String]) -> Types {
+    // A symbol's type is no kernel's parameter.
+    let only_parameters = !texts.iter().any(|text| text.contains("FromSymbol"));
+    match parameters(texts) {
+        Some(declared) if only_parameters => Types::Declared(declared),
+        _ => {
+            let narrow = [(Precision::Fp16, ElementType::F16), (Precision::Bf16, ElementType::Bf16)];
+            let used =
+                narrow.into_iter().filter(|(format, _)| texts.iter().any(|text| guard::uses(text, *format)));
+            Types::Among(
+                [ElementType::F32, ElementType::F64].into_iter().chain(used.map(|(_, one)| one)).collect(),
+            )
+        }
+    }
+}
+
+/// The element types of the arrays that kernels take; `None` where one is not known.
+fn parameters(texts: &[String]) -> Option<Vec<ElementType>> {
     let mut found = Vec::new();
     for text in texts {
         let analysis = Analysis::of(Language::Cuda, text);

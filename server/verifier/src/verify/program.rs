@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::judge::{self, Judge};
 use super::request::{Progress, Request, VerifyError};
+use crate::compare::Types;
 use crate::program::{BuildError, Built, End, Program, Ran, RunDevice, Running, Target, build, run};
 use crate::simulation::Options;
 
@@ -127,10 +128,15 @@ impl Rounds<'_> {
             return Ok(());
         }
         let tolerance = self.request.tolerance.or(program.tolerance);
+        if first.report.as_ref().is_some_and(|report| report.kernels.is_empty()) {
+            judge
+                .verdict
+                .not_checked
+                .push("The reference launched no kernel; only the host's work was compared.".to_owned());
+        }
         let texts = texts(program);
         let says = |word: &str| texts.iter().any(|text| text.contains(word));
-        // A symbol's type is no kernel's parameter.
-        let declared = judge::declared(&texts).filter(|_| !says("FromSymbol"));
+        let types = judge::types(&texts);
         if ["cudaMallocManaged", "__managed__", "cudaHostAlloc", "cudaHostRegister"]
             .iter()
             .any(|word| says(word))
@@ -151,8 +157,8 @@ impl Rounds<'_> {
         };
         let copies =
             (expected.as_slice(), again.copies.as_deref(), got.copies.as_deref().unwrap_or_default());
-        judge.copies(copies, declared.as_deref(), tolerance, AS_THEY_ARE);
-        self.perturbed(reference, candidate, &first, (tolerance, declared.as_deref()), judge).await
+        judge.copies(copies, &types, tolerance, AS_THEY_ARE);
+        self.perturbed(reference, candidate, &first, (tolerance, &types), judge).await
     }
 
     /// Runs both once more, with what is first copied to each buffer perturbed.
@@ -161,7 +167,7 @@ impl Rounds<'_> {
         reference: &Built,
         candidate: &Built,
         unperturbed: &Ran,
-        (tolerance, declared): (Option<f64>, Option<&[crate::compare::ElementType]>),
+        (tolerance, types): (Option<f64>, &Types),
         judge: &mut Judge,
     ) -> Result<(), VerifyError> {
         const PERTURBED: &str = "perturbed";
@@ -181,6 +187,8 @@ impl Rounds<'_> {
             return Ok(());
         }
         judge.verdict.inputs = Inputs::Perturbed { buffers };
+        let near = "The perturbed inputs have the signs and about the sizes of the program's own; other ones were not tried.";
+        judge.verdict.not_checked.push(near.to_owned());
         // A simulator repeats itself.
         let again = match self.request.builder.device {
             RunDevice::Simulator(_) => None,
@@ -199,7 +207,7 @@ impl Rounds<'_> {
         if let (Some(before), Some(copies)) = (&unperturbed.copies, &expected.copies) {
             // A candidate whose copies are not seen has none.
             let got = got.copies.as_deref().unwrap_or_default();
-            judge.copies((copies, again.copies.as_deref(), got), declared, tolerance, PERTURBED);
+            judge.copies((copies, again.copies.as_deref(), got), types, tolerance, PERTURBED);
             if before == copies && unperturbed.stdout == expected.stdout {
                 let said = "The reference's answer did not change when its inputs were perturbed, so this tells little of the candidate.";
                 judge.verdict.not_checked.push(said.to_owned());
