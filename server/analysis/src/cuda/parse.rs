@@ -188,8 +188,10 @@ mod tests {
         text.replace_range(start..end, &inserted.iter().map(|piece| PIECES[*piece]).collect::<String>());
     }
 
-    /// The kinds, fields and places of all nodes.
-    fn nodes(tree: &Tree) -> Vec<(u16, Option<&str>, std::ops::Range<usize>, (usize, usize))> {
+    /// A node: its kind, its field, its bytes, the row where it starts and the column where it ends.
+    type Shape<'t> = (u16, Option<&'t str>, std::ops::Range<usize>, (usize, usize));
+
+    fn nodes(tree: &Tree) -> Vec<Shape<'_>> {
         let mut found = Vec::new();
         let mut cursor = tree.walk();
         loop {
