@@ -22,6 +22,7 @@ pub mod paths;
 pub mod program;
 pub mod ptxas;
 pub mod simulation;
+pub mod torch;
 pub mod units;
 pub mod verify;
 mod watch;

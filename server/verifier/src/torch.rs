@@ -1,0 +1,7 @@
+//! The Verifier for PyTorch: a module, a function or statements of a Python file, and a candidate for it.
+//!
+//! Reference and candidate run in processes of their own (`server/runner`), which know neither seeds nor each other's answers. Here are the
+//! secrets, the clock, the comparison and the verdict.
+
+pub mod subject;
+pub mod values;
