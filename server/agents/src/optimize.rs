@@ -18,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 pub use aim::{Aim, AimError, aim};
 pub use brief::read;
 pub use decide::{Step, decide};
-pub use evaluate::{JudgeError, Judgement, LEAST_GAIN, ToBeat, Version, compared};
+pub use evaluate::{
+    Baseline, CudaJudgement, Evaluated, JudgeError, Judgement, LEAST_GAIN, ToBeat, Version, compared,
+};
 
 use crate::engine::{Engine, EngineError, Exchange, Feedback, Proposal, Tokens, Watch};
 use crate::run::{self, Attempt, Conclusion, Entry, Outcome, Run, RunError, Why};
@@ -107,7 +109,7 @@ pub async fn optimize<E: Engine>(
     observer: &dyn Observer,
     cancel: &CancellationToken,
 ) -> Result<Conclusion, OptimizeError> {
-    let device = judgement.measurement.builder.device.to_string();
+    let device = judgement.device();
     let measured = reference_cost(run.history()).device;
     if !measured.is_empty() && measured != device {
         return Err(OptimizeError::OtherDevice { measured, now: device });
@@ -163,9 +165,8 @@ impl<E: Engine> Work<'_, E> {
         self.observer.on(&Event::Stage { stage: "measuring the reference", about: "" });
         let begun = Instant::now();
         let reference = self.reference();
-        let measured = self.judgement.baseline(&reference, self.cancel).await?;
-        let profile = stitch_verifier::measure::table(&measured, &reference.path);
-        Ok(Entry::Baseline { cost: measured.cost, profile, seconds: begun.elapsed().as_secs_f64() })
+        let Baseline { cost, profile } = self.judgement.baseline(&reference, self.cancel).await?;
+        Ok(Entry::Baseline { cost, profile, seconds: begun.elapsed().as_secs_f64() })
     }
 
     async fn plan(&mut self, reason: Option<String>) -> Result<Entry, OptimizeError> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stitch_agents::engines::Engines;
-use stitch_agents::optimize::{Aim, Event, Judgement, Observer, OptimizeError, aim, optimize};
+use stitch_agents::optimize::{Aim, CudaJudgement, Event, Judgement, Observer, OptimizeError, aim, optimize};
 use stitch_agents::run::{Conclusion, Entry, Manifest, Run};
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::Span;
@@ -117,7 +117,7 @@ async fn work(
         budget,
     };
     let executable = std::env::current_exe().map_err(JobError::failed)?;
-    let judgement = Judgement {
+    let judgement = Judgement::Cuda(Box::new(CudaJudgement {
         target: aim.target,
         measurement: Measurement {
             builder,
@@ -130,7 +130,7 @@ async fn work(
         },
         tolerance: manifest.tolerance,
         precision: manifest.precision,
-    };
+    }));
     if let Some(notice) = engine.first_notice(&runs) {
         session.notices.show(MessageType::INFO, notice);
     }

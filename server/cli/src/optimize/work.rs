@@ -8,7 +8,7 @@ use serde_json::json;
 use stitch_agents::engine::EngineError;
 use stitch_agents::engines::Engines;
 use stitch_agents::optimize::{
-    Event, JudgeError, Judgement, Observer, OptimizeError, Version, optimize, read,
+    CudaJudgement, Event, JudgeError, Judgement, Observer, OptimizeError, Version, optimize, read,
 };
 use stitch_agents::patch;
 use stitch_agents::run::{Conclusion, Manifest, Run};
@@ -128,7 +128,7 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
         };
         let manifest = run.manifest().clone();
         builder.origin = Some(manifest.file.clone());
-        let judgement = Judgement {
+        let judgement = Judgement::Cuda(Box::new(CudaJudgement {
             target: order.target,
             measurement: Measurement {
                 builder,
@@ -141,7 +141,7 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
             },
             tolerance: manifest.tolerance,
             precision: manifest.precision,
-        };
+        }));
         let (told, mut heard) = mpsc::unbounded_channel();
         let spinner = Spinner::new();
         announce(&run, format, shown)?;
