@@ -128,6 +128,27 @@ fn what_is_sent() {
     expect_file!["sent.txt"].assert_eq(&(text + "\n"));
 }
 
+/// The same of a module of PyTorch: what a planner and a coder are told.
+#[test]
+fn what_is_sent_of_a_module() {
+    const MODULE: &str =
+        "import torch.nn as nn\n\nclass Gate(nn.Module):\n    def forward(self, x, y):\n        return x.sigmoid() * y\n";
+    let prompts = Prompts::new().unwrap();
+    let brief = Brief {
+        target: "gate.py::Gate".to_owned(),
+        file: "gate.py".to_owned(),
+        reference: MODULE.to_owned(),
+        current: MODULE.to_owned(),
+        device: "cuda:0 (NVIDIA H200)".to_owned(),
+        ..Brief::default()
+    };
+    let fused = Task { title: "Fuse both operations".to_owned(), ..Task::default() };
+    let (mut text, plan) = prompts.render(Request::Plan, &brief, Length::Full).unwrap();
+    let (_, code) = prompts.render(Request::Code(&fused), &brief, Length::Full).unwrap();
+    text += &format!("\n\n==== planner.md\n{plan}\n\n==== coder.md\n{code}\n");
+    expect_file!["sent-module.txt"].assert_eq(&text);
+}
+
 #[test]
 fn code_can_not_end_its_fence() {
     let brief = Brief { current: format!("// ````\n{CODE}"), ..least() };
