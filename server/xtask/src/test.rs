@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     step(
         Command::new(&binary).args(["toolchain", "install", TEST_CUDA]).env("STITCHCUDA_CACHE_DIR", &cache),
     )?;
-    install_clang();
+    let missing = prepare_machine();
     let mut tests = cargo(&root);
     if has_nextest(&root) {
         tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
@@ -51,6 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .args(&arguments.rest)
             .env("STITCHCUDA_TEST_BINARY", &binary)
             .env("STITCHCUDA_TEST_CACHE", &cache)
+            .envs(missing)
             // The same cases every time: what a change broke, not what chance found. Other seeds look for more.
             .env("PROPTEST_RNG_SEED", std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "1".to_owned())),
     )
@@ -58,26 +59,47 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// The package that the test of clang's check between keystrokes wants.
 const CLANG: &str = "clang-22";
+/// A PyTorch without CUDA, for the tests of the Verifier for PyTorch. The one of PyPI brings 5 GB.
+const TORCH: &str = "python3-torch";
+/// Interpreters that may have PyTorch: the active one, and the one that a distribution's packages are for.
+const PYTHONS: [&str; 2] = ["python3", "/usr/bin/python3"];
+/// Says to the tests that there is no PyTorch, and that this is known.
+const WITHOUT_TORCH: &str = "STITCHCUDA_TESTS_WITHOUT_TORCH";
 
-/// Installs clang where that is ours to do: as root, with apt-get, as on a new machine for CI. Elsewhere, and where it fails, the
-/// one test that needs it says that it is skipped.
-fn install_clang() {
-    let said = |program: &str, argument: &str| {
-        let output =
-            Command::new(program).arg(argument).output().ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let is_root = said("id", "-u").is_some_and(|id| id.trim() == "0");
-    if said(CLANG, "--version").is_some() || !is_root || said("apt-get", "--version").is_none() {
+/// Gets what some tests need besides, where that is ours to do; gives the variables that say what is missing.
+fn prepare_machine() -> Vec<(&'static str, &'static str)> {
+    if said(CLANG, &["--version"]).is_none() {
+        install(CLANG, "the test that needs clang is skipped");
+    }
+    let has_torch = || PYTHONS.iter().any(|python| said(python, &["-c", "import torch"]).is_some());
+    if !has_torch() {
+        install(TORCH, "the tests that need PyTorch are skipped");
+    }
+    if has_torch() { Vec::new() } else { vec![(WITHOUT_TORCH, "1")] }
+}
+
+/// Installs a package as root with apt-get, as on a new machine for CI. Elsewhere nothing is done; where it fails, that is said.
+fn install(package: &str, otherwise: &str) {
+    let is_root = said("id", &["-u"]).is_some_and(|id| id.trim() == "0");
+    if !is_root || said("apt-get", &["--version"]).is_none() {
+        eprintln!("{package} is not installed: {otherwise}");
         return;
     }
-    let mut install = Command::new("apt-get");
-    install
-        .args(["install", "--yes", "--no-install-recommends", CLANG])
-        .env("DEBIAN_FRONTEND", "noninteractive");
-    if let Err(error) = step(&mut install) {
-        eprintln!("{error:#}; the test that needs clang is skipped");
+    let apt = |arguments: &[&str]| {
+        step(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    let get = || apt(&["install", "--yes", "--no-install-recommends", package]);
+    // A new machine may know no packages yet.
+    if let Err(error) = get().or_else(|_| apt(&["update"]).and_then(|()| get())) {
+        eprintln!("{error:#}; {otherwise}");
     }
+}
+
+/// What a program prints, if it can be run and ends well.
+fn said(program: &str, arguments: &[&str]) -> Option<String> {
+    let output =
+        Command::new(program).args(arguments).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn step(command: &mut Command) -> Result<()> {
