@@ -119,11 +119,13 @@ pub async fn optimize<E: Engine>(
         if cancel.is_cancelled() {
             return Err(OptimizeError::Cancelled);
         }
-        let entry = match decide(work.run.history(), &work.run.manifest().budget) {
+        let composes = judgement.composes();
+        let entry = match decide(work.run.history(), &work.run.manifest().budget, composes) {
             Step::Baseline => work.baseline().await,
             Step::Plan => work.plan(None).await,
             Step::Replan(reason) => work.plan(Some(reason)).await,
             Step::Code { plan, task } => work.attempt(plan, task).await,
+            Step::Compose { of } => work.compose(of).await,
             Step::Finish(why) => return work.finish(why),
         };
         match entry {
@@ -192,25 +194,10 @@ impl<E: Engine> Work<'_, E> {
         let to_do = to_do.unwrap_or_default();
         self.observer.on(&Event::Stage { stage: "coding", about: &to_do.title });
         let feedback = brief::feedback(self.run, plan, task)?;
-        let number = u32::try_from(run::attempts(self.run.history()).count() + 1).unwrap_or(u32::MAX);
         let (proposal, tokens) = self.code(&to_do, feedback.as_ref()).await?;
-        let mut attempt = Attempt {
-            number,
-            plan,
-            task,
-            title: to_do.title.clone(),
-            outcome: Outcome::Declined,
-            said: String::new(),
-            explanation: String::new(),
-            gain: None,
-            interval: None,
-            cost: None,
-            profile: String::new(),
-            verdict: None,
-            findings: Vec::new(),
-            seconds: 0.0,
-            tokens,
-        };
+        let mut attempt = self.next_attempt(plan, task, to_do.title);
+        let number = attempt.number;
+        attempt.tokens = tokens;
         match proposal {
             Proposal::Declined { reason } => {
                 self.run.write_candidate(number, &self.run.current()?)?;
@@ -230,6 +217,55 @@ impl<E: Engine> Work<'_, E> {
         Ok(Entry::Attempt(Box::new(attempt)))
     }
 
+    /// An attempt of which nothing is known yet.
+    fn next_attempt(&self, plan: usize, task: usize, title: String) -> Attempt {
+        Attempt {
+            number: u32::try_from(run::attempts(self.run.history()).count() + 1).unwrap_or(u32::MAX),
+            plan,
+            task,
+            composed_of: None,
+            title,
+            outcome: Outcome::Declined,
+            said: String::new(),
+            explanation: String::new(),
+            gain: None,
+            interval: None,
+            cost: None,
+            profile: String::new(),
+            verdict: None,
+            findings: Vec::new(),
+            seconds: 0.0,
+            tokens: Tokens::default(),
+        }
+    }
+
+    /// Puts an attempt beside the original, so that what was not verified is still done by that, and judges the result.
+    async fn compose(&mut self, of: u32) -> Result<Entry, OptimizeError> {
+        const TITLE: &str = "Keep the original for all that was not verified";
+        let begun = Instant::now();
+        self.observer.on(&Event::Stage { stage: "putting it beside the original", about: "" });
+        let best = run::attempts(self.run.history()).find(|attempt| attempt.number == of).cloned();
+        let (plan, task) = best.as_ref().map_or((0, 0), |best| (best.plan, best.task));
+        let mut attempt =
+            Attempt { composed_of: Some(of), ..self.next_attempt(plan, task, TITLE.to_owned()) };
+        let text = self.run.candidate(of)?;
+        let verdict = best.and_then(|best| best.verdict);
+        match self.judgement.composed(self.run.reference(), &text, verdict.as_ref()) {
+            Err(reason) => {
+                self.run.write_candidate(attempt.number, &text)?;
+                attempt.said = format!("not done: {reason}");
+            }
+            Ok(text) => {
+                let cost = reference_cost(self.run.history());
+                let path = self.run.reference_path();
+                let to_beat = ToBeat { path: &path, cost: &cost, gain: 1.0 };
+                self.judge_against(&mut attempt, text, &to_beat).await?;
+            }
+        }
+        attempt.seconds = begun.elapsed().as_secs_f64();
+        Ok(Entry::Attempt(Box::new(attempt)))
+    }
+
     async fn code(
         &mut self,
         task: &Task,
@@ -243,9 +279,8 @@ impl<E: Engine> Work<'_, E> {
     }
 
     async fn judge(&mut self, attempt: &mut Attempt, text: String) -> Result<(), OptimizeError> {
-        let current = self.run.current()?;
-        let path = self.run.write_candidate(attempt.number, &text)?;
-        if text == current {
+        if text == self.run.current()? {
+            self.run.write_candidate(attempt.number, &text)?;
             attempt.outcome = Outcome::NotBetter;
             attempt.said = "no better: the candidate is the code as it was".to_owned();
             return Ok(());
@@ -258,11 +293,22 @@ impl<E: Engine> Work<'_, E> {
         let to_beat = ToBeat {
             path: &best_path,
             cost: best.as_ref().and_then(|best| best.cost.as_ref()).unwrap_or(&reference_cost),
+            gain: best.as_ref().and_then(|best| best.gain).unwrap_or(1.0),
         };
+        self.judge_against(attempt, text, &to_beat).await
+    }
+
+    async fn judge_against(
+        &mut self,
+        attempt: &mut Attempt,
+        text: String,
+        to_beat: &ToBeat<'_>,
+    ) -> Result<(), OptimizeError> {
+        let path = self.run.write_candidate(attempt.number, &text)?;
         let progress = |stage: &str| self.observer.on(&Event::Stage { stage, about: &attempt.title });
         let candidate = Version { path, text };
         let evaluated =
-            self.judgement.evaluate(&self.reference(), &candidate, &to_beat, &progress, self.cancel).await?;
+            self.judgement.evaluate(&self.reference(), &candidate, to_beat, &progress, self.cancel).await?;
         attempt.outcome = evaluated.outcome;
         attempt.said = evaluated.said;
         attempt.verdict = evaluated.verdict;
@@ -270,8 +316,8 @@ impl<E: Engine> Work<'_, E> {
         attempt.profile = evaluated.profile;
         // Measured gains follow from each other: times of long ago are no measure for those of now.
         attempt.gain = match &evaluated.cost {
-            Some(cost) if cost.time.is_none() => Some(reference_cost.over(cost)),
-            _ => evaluated.gain.map(|gain| gain * best.and_then(|best| best.gain).unwrap_or(1.0)),
+            Some(cost) if cost.time.is_none() => Some(reference_cost(self.run.history()).over(cost)),
+            _ => evaluated.gain.map(|gain| gain * to_beat.gain),
         };
         attempt.interval = evaluated.interval;
         attempt.cost = evaluated.cost;

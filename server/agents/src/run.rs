@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use entry::{Attempt, Conclusion, Entry, Outcome, Why};
-pub(crate) use entry::{attempts, best, tried};
+pub(crate) use entry::{attempts, best, composed, offered, tried};
 pub use list::{Summary, list, remove};
 pub use manifest::{Budget, Manifest};
 
@@ -119,12 +119,12 @@ impl Record {
         read_text(&candidate_path(&self.folder, number, &self.manifest))
     }
 
-    /// The best attempt that was kept, and its text.
+    /// The attempt that may be offered, and its text.
     ///
     /// # Errors
     /// Its text can't be read.
     pub fn best(&self) -> Result<Option<(Attempt, String)>, RunError> {
-        match entry::best(&self.history) {
+        match entry::offered(&self.history) {
             Some(best) => Ok(Some((best.clone(), self.candidate(best.number)?))),
             None => Ok(None),
         }
@@ -213,7 +213,7 @@ impl Run {
         self.folder.join("reference").join(self.manifest.file_name())
     }
 
-    /// Writes down what happened; of an attempt that is the best so far, also its patch.
+    /// Writes down what happened; of an attempt that may be offered, also its patch.
     ///
     /// # Errors
     /// It can't be written.
@@ -225,8 +225,10 @@ impl Run {
             _ => None,
         };
         self.history.push(entry);
-        if number.is_some() && entry::best(&self.history).map(|best| best.number) == number {
-            let text = self.current()?;
+        if let Some(number) = number
+            && entry::offered(&self.history).is_some_and(|offered| offered.number == number)
+        {
+            let text = self.candidate(number)?;
             let patch = patch::unified(&self.reference, &text, &self.manifest.file_name());
             write(&self.folder.join(PATCH), patch.as_bytes())?;
         }

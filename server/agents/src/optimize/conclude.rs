@@ -12,7 +12,7 @@ const MOSTLY: f64 = 0.6;
 /// The end of a run for `why`.
 pub fn conclude(history: &[Entry], why: Why) -> Conclusion {
     let reference = reference_cost(history);
-    let best = run::best(history);
+    let best = run::offered(history);
     let end = match why {
         Why::PlanDone => "All tasks were tried.",
         Why::NothingToDo => "There was nothing to try.",
@@ -24,7 +24,13 @@ pub fn conclude(history: &[Entry], why: Why) -> Conclusion {
         Some((best, cost)) => {
             format!("Attempt {} {}. {end}", best.number, better(best, &reference, cost))
         }
-        None => format!("Nothing better was found. {end} {}", state(&reference, history)),
+        None => match (run::best(history), run::composed(history)) {
+            (Some(best), Some(composed)) => format!(
+                "Attempt {} was {}, but can't be offered: put beside the original it was {}. {end}",
+                best.number, best.said, composed.said
+            ),
+            _ => format!("Nothing better was found. {end} {}", state(&reference, history)),
+        },
     };
     Conclusion {
         why,

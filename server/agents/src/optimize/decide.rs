@@ -2,7 +2,7 @@
 //!
 //! Pure, so that a run that was killed goes on as if it had not been, and so that every way through the loop can be tested as data.
 
-use crate::run::{Attempt, Budget, Entry, Outcome, Why};
+use crate::run::{self, Attempt, Budget, Entry, Outcome, Why};
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,11 @@ pub enum Step {
         /// The task.
         task: usize,
     },
+    /// Put the best attempt beside the original, and judge that.
+    Compose {
+        /// Its number.
+        of: u32,
+    },
     /// Come to an end.
     Finish(Why),
 }
@@ -27,9 +32,24 @@ pub enum Step {
 /// Tasks in a row that led to nothing, after which the plan is thought over.
 const FRUITLESS_TASKS: usize = 3;
 
-/// What to do next.
-pub fn decide(history: &[Entry], budget: &Budget) -> Step {
-    let past: Vec<&Entry> = history.iter().filter(|entry| !matches!(entry, Entry::Conclusion(_))).collect();
+/// What to do next. `composes` says whether the best attempt is put beside the original before it is offered.
+pub fn decide(history: &[Entry], budget: &Budget, composes: bool) -> Step {
+    match (next(history, budget), run::best(history)) {
+        (Step::Finish(_), Some(best)) if composes && run::composed(history).is_none() => {
+            Step::Compose { of: best.number }
+        }
+        (step, _) => step,
+    }
+}
+
+/// What to do next, without thinking of how it is offered.
+fn next(history: &[Entry], budget: &Budget) -> Step {
+    let is_work = |entry: &&Entry| match entry {
+        Entry::Conclusion(_) => false,
+        Entry::Attempt(attempt) => attempt.composed_of.is_none(),
+        Entry::Baseline { .. } | Entry::Plan { .. } => true,
+    };
+    let past: Vec<&Entry> = history.iter().filter(is_work).collect();
     if past.is_empty() {
         return Step::Baseline;
     }
@@ -134,7 +154,7 @@ mod tests {
                 }
                 _ => {
                     number += 1;
-                    let Step::Code { plan, task } = decide(&entries, &BUDGET) else {
+                    let Step::Code { plan, task } = decide(&entries, &BUDGET, false) else {
                         panic!("{text}: no attempt is due at {letter}")
                     };
                     assert_eq!(plan + 1, plans);
@@ -150,6 +170,7 @@ mod tests {
                         number,
                         plan,
                         task,
+                        composed_of: None,
                         title: String::new(),
                         outcome,
                         said: String::new(),
@@ -191,17 +212,17 @@ mod tests {
             ("b1K0", Step::Finish(Why::PlanDone)),
             ("b9KKKKKKKKK", Step::Finish(Why::Attempts)),
         ] {
-            assert_eq!(decide(&history(past), &BUDGET), expected, "{past}");
+            assert_eq!(decide(&history(past), &BUDGET, false), expected, "{past}");
         }
     }
 
     #[test]
     fn a_budget_ends_a_run_and_a_larger_one_takes_it_up_again() {
         let mut past = history("b3KF");
-        assert_eq!(decide(&past, &Budget { seconds: 12, ..BUDGET }), Step::Finish(Why::Time));
-        assert_eq!(decide(&past, &Budget { tokens: Some(140), ..BUDGET }), Step::Finish(Why::Tokens));
+        assert_eq!(decide(&past, &Budget { seconds: 12, ..BUDGET }, false), Step::Finish(Why::Time));
+        assert_eq!(decide(&past, &Budget { tokens: Some(140), ..BUDGET }, false), Step::Finish(Why::Tokens));
         let budget = Budget { attempts: 2, ..BUDGET };
-        assert_eq!(decide(&past, &budget), Step::Finish(Why::Attempts));
+        assert_eq!(decide(&past, &budget, false), Step::Finish(Why::Attempts));
         past.push(Entry::Conclusion(crate::run::Conclusion {
             why: Why::Attempts,
             best: None,
@@ -209,7 +230,30 @@ mod tests {
             said: String::new(),
             tried: Vec::new(),
         }));
-        assert_eq!(decide(&past, &budget), Step::Finish(Why::Attempts));
-        assert_eq!(decide(&past, &BUDGET), Step::Code { plan: 0, task: 1 });
+        assert_eq!(decide(&past, &budget, false), Step::Finish(Why::Attempts));
+        assert_eq!(decide(&past, &BUDGET, false), Step::Code { plan: 0, task: 1 });
+    }
+
+    #[test]
+    fn the_best_is_put_beside_the_original_once_and_again_where_it_is_beaten() {
+        let composed = |mut history: Vec<Entry>, of: u32| {
+            let Some(Entry::Attempt(last)) = history.last().cloned() else { panic!("no attempt") };
+            let number = last.number + 1;
+            history.push(Entry::Attempt(Box::new(Attempt { number, composed_of: Some(of), ..*last })));
+            history
+        };
+        let past = history("b1K1D");
+        assert_eq!(decide(&past, &BUDGET, true), Step::Compose { of: 1 });
+        let past = composed(past, 1);
+        assert_eq!(decide(&past, &BUDGET, true), Step::Finish(Why::PlanDone));
+        assert_eq!(run::offered(&past).map(|attempt| attempt.number), None, "it was declined");
+        assert_eq!(decide(&history("b1D"), &BUDGET, true), Step::Finish(Why::PlanDone));
+        // With a larger budget the run goes on from the best itself, and what beats it is put beside the original in its turn.
+        let budget = Budget { attempts: 1, ..BUDGET };
+        let past = composed(history("b3K"), 1);
+        assert_eq!(decide(&past, &budget, true), Step::Finish(Why::Attempts));
+        assert_eq!(run::offered(&past).map(|attempt| attempt.number), Some(2));
+        assert_eq!(run::best(&past).map(|attempt| attempt.number), Some(1));
+        assert_eq!(decide(&past, &BUDGET, true), Step::Code { plan: 0, task: 1 });
     }
 }

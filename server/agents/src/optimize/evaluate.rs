@@ -31,6 +31,28 @@ impl Judgement {
         }
     }
 
+    /// Whether the best attempt is put beside the original before it is offered.
+    pub fn composes(&self) -> bool {
+        match self {
+            Self::Cuda(_) => false,
+        }
+    }
+
+    /// A candidate put beside the original, which does all that `verdict` does not speak of.
+    ///
+    /// # Errors
+    /// Why that can't be done, in a sentence.
+    pub fn composed(
+        &self,
+        _reference: &str,
+        candidate: &str,
+        _verdict: Option<&Verdict>,
+    ) -> Result<String, String> {
+        match self {
+            Self::Cuda(_) => Ok(candidate.to_owned()),
+        }
+    }
+
     /// What the reference costs.
     ///
     /// # Errors
@@ -140,6 +162,8 @@ pub struct ToBeat<'a> {
     pub path: &'a Path,
     /// What that costs.
     pub cost: &'a Cost,
+    /// How many times less that is than what the reference costs.
+    pub gain: f64,
 }
 
 /// Whether a candidate that is at least so many times better is kept, and how that is said.

@@ -47,6 +47,10 @@ pub struct Attempt {
     pub plan: usize,
     /// The task of the plan, from 0.
     pub task: usize,
+    /// Of what is no task, but the best attempt put beside the original: the number of that attempt. Only such a one is offered where the
+    /// original stays in the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub composed_of: Option<u32>,
     /// The task's title.
     pub title: String,
     /// What became of it.
@@ -126,10 +130,24 @@ pub enum Why {
     Tokens,
 }
 
-/// The kept attempt that costs least.
+/// What the best attempt was put into, if that was tried: the last such one.
+pub(crate) fn composed(history: &[Entry]) -> Option<&Attempt> {
+    let best = best(history)?.number;
+    attempts(history).filter(|attempt| attempt.composed_of == Some(best)).last()
+}
+
+/// What may be offered: the best attempt, or where it was put beside the original, the result of that if it is right.
+pub(crate) fn offered(history: &[Entry]) -> Option<&Attempt> {
+    match composed(history) {
+        Some(composed) => Some(composed).filter(|attempt| attempt.outcome == Outcome::Kept),
+        None => best(history),
+    }
+}
+
+/// The kept attempt that costs least, to go on from.
 pub(crate) fn best(history: &[Entry]) -> Option<&Attempt> {
     attempts(history)
-        .filter(|attempt| attempt.outcome == Outcome::Kept)
+        .filter(|attempt| attempt.outcome == Outcome::Kept && attempt.composed_of.is_none())
         .max_by(|a, b| a.gain.unwrap_or(1.0).total_cmp(&b.gain.unwrap_or(1.0)))
 }
 

@@ -39,7 +39,7 @@ impl Record {
             device,
             engine,
             attempts: entry::attempts(&self.history).count(),
-            gain: entry::best(&self.history).and_then(|best| best.gain),
+            gain: entry::offered(&self.history).and_then(|best| best.gain),
             finished: self.conclusion().is_some(),
         }
     }

@@ -32,6 +32,7 @@ fn attempt(number: u32, outcome: Outcome, gain: f64) -> Entry {
         number,
         plan: 0,
         task: 0,
+        composed_of: None,
         title: "t".to_owned(),
         outcome,
         said: String::new(),
