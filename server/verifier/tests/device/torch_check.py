@@ -75,12 +75,13 @@ def verify(args, more, reference, candidate):
 
 
 def speedup(verdict):
-    return verdict.get("speedup") or {}
+    """That over the reference, if it was timed."""
+    return next((one for one in verdict.get("speedups", []) if one["over"] == "reference"), {})
 
 
 def line(name, verdict, expected=""):
     ratio = speedup(verdict)
-    numbers = f"{ratio['median']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f})" if ratio else "not timed"
+    numbers = f"{ratio['ratio']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f})" if ratio else "not timed"
     worst = next((finding.get("message", "") for finding in verdict.get("findings", [])), "") or verdict.get("error", "")
     mark = "" if not expected or expected == verdict["answer"] else f"  EXPECTED {expected}"
     return f"{name:<64} {verdict['answer']:<12} {numbers:<28} {verdict['wall']:6.1f} s{mark}  {worst.strip()[-220:]}"
@@ -127,7 +128,7 @@ def summary(args, done, planned, seconds):
         right = [verdict for _, _, verdict in done if verdict["answer"] == "correct"]
         ratios = [speedup(verdict) for verdict in right if speedup(verdict)]
         within = sum(ratio["low"] <= 1.0 <= ratio["high"] for ratio in ratios)
-        near = sum(abs(ratio["median"] - 1.0) <= 0.01 for ratio in ratios)
+        near = sum(abs(ratio["ratio"] - 1.0) <= 0.01 for ratio in ratios)
         print(f"right: {len(right)}; 1.0 within the interval: {within} of {len(ratios)}; median within 1% of 1.0: {near}")
     elif args.what == "candidates":
         as_expected = sum(expected == verdict["answer"] for _, expected, verdict in done)
@@ -136,11 +137,11 @@ def summary(args, done, planned, seconds):
         names = sorted({name for name, _, _ in done})
         for name in names:
             ratios = [speedup(verdict) for other, _, verdict in done if other == name and speedup(verdict)]
-            medians = [ratio["median"] for ratio in ratios]
+            medians = [ratio["ratio"] for ratio in ratios]
             if not medians:
                 continue
             spread = (max(medians) - min(medians)) / min(medians)
-            width = max((ratio["high"] - ratio["low"]) / ratio["median"] for ratio in ratios)
+            width = max((ratio["high"] - ratio["low"]) / ratio["ratio"] for ratio in ratios)
             print(f"{name:<64} {len(medians)} times: {min(medians):.3f} to {max(medians):.3f}, spread {100 * spread:.1f}%, widest interval {100 * width:.1f}%")
 
 
