@@ -21,4 +21,4 @@ pub use model::{Argument, Array, Harness, Scalar};
 pub use needs::Needs;
 pub use parameter::{Parameter, Role, element_type as parameter_element};
 pub use plan::{PlanError, configuration, plan};
-pub use write::{Subject, write};
+pub use write::{Subject, write, write_timed};

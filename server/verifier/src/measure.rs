@@ -1,7 +1,7 @@
 //! What running a target costs: on a GPU measured time, on the simulator an estimate from what was counted, under stated weights.
 //!
-//! Time is that of our own clock, around whole processes. What runs in the judged process (events, profilers) may accuse it, and never acquits it. See
-//! [`sample`] for how the time of a call follows.
+//! Time is that of our own clock, around calls that another process makes when it is told to, or around whole processes. What runs in the judged
+//! process (events, profilers) may accuse it, and never acquits it. See [`sample`] for how the time of a call follows.
 //!
 //! A functional model knows how many instructions warps issue and how many sectors and wavefronts memory moves, and nothing of
 //! how these overlap. So an estimate is a sum, not a time: each kind of work at the rate at which a multiprocessor does it alone. That makes
@@ -10,10 +10,12 @@
 mod cost;
 mod counted;
 mod pick;
+mod process;
 pub mod sample;
 mod stopwatch;
 mod table;
 mod timed;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,7 +85,7 @@ pub enum MeasureError {
         /// Where.
         how: String,
     },
-    /// What is timed is shorter than what a process's own time varies by.
+    /// What is timed is shorter than what all else varies by.
     #[error("It is too short to be timed: the rest of the process varies by more. Give it more data.")]
     Unresolved,
     /// There is no harness for the kernel.
@@ -125,7 +127,7 @@ pub async fn measure(
     let program = match reference {
         Target::Program(_) => program_of(version, &measurement.answers, &scratch)?,
         Target::Kernel { path, kernel } => {
-            let text = harness_around((path, kernel), version, &measurement.answers)?;
+            let text = harness_around((path, kernel), version, &measurement.answers, harness::write)?;
             harness_program(&text, path, kernel, &scratch)?
         }
     };
@@ -180,3 +182,6 @@ fn harness_program(text: &str, path: &Path, name: &str, scratch: &Scratch) -> Re
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     Ok(Program { name: name.to_owned(), sources: vec![file], folder, ..Program::default() })
 }
+
+#[cfg(test)]
+mod tests;

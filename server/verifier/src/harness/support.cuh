@@ -61,6 +61,8 @@ inline void set(__half& to, double v) { to = __float2half(static_cast<float>(v))
 inline void set(__nv_bfloat16& to, double v) { to = __float2bfloat16(static_cast<float>(v)); }
 template <typename T> void set(T& to, double v) { to = static_cast<T>(v); }
 
+// Functions are called by their full names from here on: in a template, one of the same name in the kernel's file would be found as well.
+
 // An array in device memory, filled with numbers drawn from a seed: reals from -1 to 1, integers from 0 up to `limit`.
 template <typename T> struct Array {
   using Scalar = typename Element<T>::scalar;
@@ -74,32 +76,33 @@ template <typename T> struct Array {
     double most = sizeof(Scalar) == 1 && limit > 128 ? 128.0 : sizeof(Scalar) == 2 && limit > 32768 ? 32768.0 : double(limit);
     if (std::is_same<Scalar, bool>::value) most = 2;
     for (size_t i = 0; i < count * lanes; ++i) {
-      double unit = static_cast<double>(draw(seed, i) >> 11) / 9007199254740992.0;  // 2^53
-      set(to[i], is_real<Scalar>() ? 2 * unit - 1 : static_cast<double>(static_cast<uint64_t>(unit * most)));
+      double unit = static_cast<double>(stitch::draw(seed, i) >> 11) / 9007199254740992.0;  // 2^53
+      stitch::set(to[i], is_real<Scalar>() ? 2 * unit - 1 : static_cast<double>(static_cast<uint64_t>(unit * most)));
     }
-    check(cudaMalloc(reinterpret_cast<void**>(&device), count * sizeof(T)), "cudaMalloc");
+    stitch::check(cudaMalloc(reinterpret_cast<void**>(&device), count * sizeof(T)), "cudaMalloc");
     fill();
   }
 
   // Puts the drawn numbers into device memory.
   void fill() {
-    check(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy to the device");
+    stitch::check(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy to the device");
   }
 
   // Copies the array back, prints a summary of it and, where there is a folder, writes all of it there.
-  void finish(const char* folder) {
-    check(cudaMemcpy(host.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy from the device");
-    const Scalar* from = reinterpret_cast<const Scalar*>(host.data());
-    size_t count = host.size() * lanes;
+  void finish(const char* folder) const {
+    std::vector<T> left(host.size());
+    stitch::check(cudaMemcpy(left.data(), device, left.size() * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy from the device");
+    const Scalar* from = reinterpret_cast<const Scalar*>(left.data());
+    size_t count = left.size() * lanes;
     double sum = 0;
-    for (size_t i = 0; i < count; ++i) sum += as_double(from[i]);
+    for (size_t i = 0; i < count; ++i) sum += stitch::as_double(from[i]);
     printf("%s: %zu x %s, mean %.6g, first", name.c_str(), count, type_name<Scalar>().c_str(), count ? sum / count : 0.0);
-    for (size_t i = 0; i < count && i < 4; ++i) printf(" %.6g", as_double(from[i]));
+    for (size_t i = 0; i < count && i < 4; ++i) printf(" %.6g", stitch::as_double(from[i]));
     printf("\n");
     if (!folder) return;
     std::string path = std::string(folder) + "/" + name + "." + type_name<Scalar>();
     FILE* file = fopen(path.c_str(), "wb");
-    bool written = file && fwrite(host.data(), sizeof(T), host.size(), file) == host.size();
+    bool written = file && fwrite(left.data(), sizeof(T), left.size(), file) == left.size();
     if (!file || fclose(file) != 0 || !written) {
       fprintf(stderr, "%s could not be written\n", path.c_str());
       exit(1);

@@ -1,8 +1,9 @@
-//! From wall-clock times of whole processes to the time of a call, and to how sure that is.
+//! From the wall-clock times of calls in a row to the time of a call, and to how sure that is.
 //!
-//! A process that makes `calls` calls takes `start + calls * call`. Two processes with different numbers of calls tell the time of a call as the
-//! slope between them, whatever the start takes. A round times every version once in this way, the versions nested in each other (`A B B A`), so
-//! that a drift of the machine falls on both alike.
+//! A sample is a number of calls in a row, timed from the command to make them to its answer, less what a command to make none takes. A round starts a
+//! process of each version anew and takes a few samples of each, by turns and every second time the other way round (`A B B A …`), so that a drift
+//! of the machine falls on both alike. The median sample is the time of the round: one process differs from the next of the same
+//! program (on an H200 by up to 0.4%, and by a fifth where launching is all that takes time), and no number of samples in one shows that.
 //!
 //! Intervals are order statistics, which assume nothing of how times are distributed: of `n` independent rounds, the chance that the true median lies
 //! outside of the k-th smallest and the k-th largest is `2 P(Binomial(n, 1/2) < k)` (David and Nagaraja, Order Statistics, section 7.1).
@@ -14,16 +15,23 @@ const MISSES: f64 = 0.05;
 /// Fewer rounds can't give a 95% interval of a median: all of five lie on one side of it in 6.25% of cases.
 pub const LEAST_ROUNDS: usize = 6;
 /// More rounds tell little more. Of twelve, the third on either side bounds the interval.
-pub const MOST_ROUNDS: usize = 12;
-/// What the rounds of a comparison may take together, in seconds.
-const COMPARISON: f64 = 20.0;
-/// What the calls between the two counts take together, in seconds, at least and at most: in between as long as a start, since a long one,
-/// with much data to draw and to copy, varies by more.
-const SPAN: [f64; 2] = [0.5, 1.5];
-/// The smaller count, as a share of the span. A device needs a while to reach its clock, and both counts should pay for that.
-const LEAD: f64 = 0.15;
-/// Most calls of a process.
-const MOST_CALLS: u64 = 5_000_000;
+const MOST_ROUNDS: usize = 12;
+/// Whether an interval is narrow is asked after this many rounds and each multiple of this: of 6, 9 and 12 the interval becomes narrower.
+const LOOK_EVERY: usize = 3;
+/// An interval that is narrower than this share of its median needs no further rounds.
+const NARROW: f64 = 0.01;
+/// Seconds after which a comparison ends with the rounds that it has, if these are enough for an interval.
+pub const PATIENCE: f64 = 10.0;
+/// Seconds of a sample: long beside what the command and the answer vary by (some 10 µs).
+const SPAN: f64 = 0.04;
+/// Seconds of calls before a sample, which are not timed: caches and clocks are then as in a row of calls.
+const LEAD: f64 = 0.002;
+/// Seconds of the samples of a version in a round, and how many these are at most. Their number is even, so that those of both versions lie
+/// around the same time.
+const ROUND: f64 = 0.24;
+const MOST_SAMPLES: u32 = 6;
+/// Most calls of a sample.
+const MOST_CALLS: u64 = 1_000_000;
 
 /// A median with its 95% interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +64,11 @@ impl Interval {
         Self { median: self.median * factor, low: self.low * factor, high: self.high * factor, ..*self }
     }
 
+    /// Its width, as a share of the median.
+    pub fn width(&self) -> f64 {
+        2.0 * self.spread()
+    }
+
     /// Half of its width, as a share of the median.
     pub fn spread(&self) -> f64 {
         if self.median > 0.0 { (self.high - self.low) / 2.0 / self.median } else { 0.0 }
@@ -80,56 +93,76 @@ fn cut(n: usize) -> usize {
     cut
 }
 
-/// The time of a call from the times of two processes, in the unit of these.
-#[allow(clippy::cast_precision_loss)] // Calls stay far below 2^53.
-pub fn slope([few, many]: [u64; 2], [short, long]: [f64; 2]) -> f64 {
-    (long - short) / (many.saturating_sub(few).max(1)) as f64
-}
-
-/// How often each process calls, and in how many rounds.
+/// How a version is timed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
-    /// Calls of the shorter process.
-    pub few: u64,
-    /// Calls of the longer one.
-    pub many: u64,
-    /// Rounds.
-    pub rounds: usize,
+    /// About how many seconds a call takes.
+    pub call: f64,
+    /// Calls of a sample, or up to a tenth more.
+    pub calls: u64,
+    /// Calls before it that are not timed.
+    pub lead: u64,
+    /// Samples of a round.
+    pub samples: u32,
 }
 
 impl Schedule {
-    /// The schedule for calls that take `call` seconds, in `versions` processes that take `start` seconds without them.
+    /// The schedule for calls that take `call` seconds.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Clamped.
-    pub fn of(call: f64, start: f64, versions: usize) -> Self {
-        let seconds = start.clamp(SPAN[0], SPAN[1]);
-        let call = call.max(seconds / MOST_CALLS as f64);
-        let span = (seconds / call).clamp(1.0, MOST_CALLS as f64).round() as u64;
-        // From two on: a process with a single call does not fill its arrays again.
-        let few = ((span as f64 * LEAD) as u64).max(2);
-        let schedule = Self { few, many: few + span, rounds: 0 };
-        let round = versions.max(1) as f64 * (2.0 * start + (schedule.few + schedule.many) as f64 * call);
-        Self { rounds: Self::rounds(round), ..schedule }
+    pub fn of(call: f64) -> Self {
+        let call = call.max(SPAN / MOST_CALLS as f64);
+        let calls = (SPAN / call).ceil() as u64;
+        let samples = (ROUND / (calls as f64 * call)).ceil() as u32;
+        let samples = if samples > 1 { samples.next_multiple_of(2).min(MOST_SAMPLES) } else { 1 };
+        Self { call, calls, lead: (LEAD / call) as u64, samples }
     }
 
-    /// How many rounds that take `round` seconds each fit into a comparison: 6, 9 or 12, the numbers after which the interval becomes narrower.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // Clamped.
-    pub fn rounds(round: f64) -> usize {
-        let fit = (COMPARISON / round.max(1e-3)).clamp(LEAST_ROUNDS as f64, MOST_ROUNDS as f64) as usize;
-        fit / 3 * 3
-    }
-
-    /// The counts of one round: up to a tenth more than planned, as `secret` says, so that nobody knows them beforehand.
-    pub fn counts(&self, secret: u64) -> [u64; 2] {
-        let vary = |count: u64, secret: u64| count + secret % (count / 10 + 1);
-        [vary(self.few, secret & 0xffff_ffff), vary(self.many, secret >> 32)]
+    /// The calls of one sample: up to a tenth more than planned, as `secret` says, so that nobody knows them beforehand.
+    pub fn count(&self, secret: u64) -> u64 {
+        // One call is as long as many samples, and there is nothing to leave out.
+        let spare = if self.calls > 1 { self.calls / 10 + 1 } else { 0 };
+        self.calls + secret % (spare + 1)
     }
 }
 
-/// The next number of calls to try while it is not known how long one takes, or `None` once `calls` took long enough over the start.
-pub fn next_calls(calls: u64, over_start: f64) -> Option<u64> {
-    /// Long beside the start's own variation.
-    const ENOUGH: f64 = 0.12;
-    (over_start < ENOUGH && calls < MOST_CALLS).then(|| (calls * 16).min(MOST_CALLS))
+/// The next number of calls to try while it is not known how long one takes, or `None` once `calls` took long enough.
+pub fn next_calls(calls: u64, seconds: f64) -> Option<u64> {
+    /// Long beside the command's own variation.
+    const ENOUGH: f64 = 0.005;
+    (seconds < ENOUGH && calls < MOST_CALLS).then(|| (calls * 8).min(MOST_CALLS))
+}
+
+/// Whether so many rounds are enough, which took such a share of the time that there is and tell an interval of this width, as a share of its median.
+pub fn are_enough(rounds: usize, time: f64, width: f64) -> bool {
+    let is_looked_at = rounds >= LEAST_ROUNDS && rounds.is_multiple_of(LOOK_EVERY);
+    rounds >= MOST_ROUNDS || (is_looked_at && (time >= 1.0 || width < NARROW))
+}
+
+/// How many rounds of whole processes, which take `round` seconds each, fit into a comparison: 6, 9 or 12, the numbers after which the interval
+/// becomes narrower.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // Clamped.
+pub fn process_rounds(round: f64) -> usize {
+    /// What they may take together, in seconds.
+    const COMPARISON: f64 = 20.0;
+    let fit = (COMPARISON / round.max(1e-3)).clamp(LEAST_ROUNDS as f64, MOST_ROUNDS as f64) as usize;
+    fit / LOOK_EVERY * LOOK_EVERY
+}
+
+/// Calls in a row, and the seconds from the command to the answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Calls.
+    pub calls: u64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+impl Sample {
+    /// The time of a call in seconds, where a command to make none takes `empty`.
+    #[allow(clippy::cast_precision_loss)] // Calls stay far below 2^53.
+    pub fn call(&self, empty: f64) -> f64 {
+        (self.seconds - empty) / self.calls.max(1) as f64
+    }
 }
 
 /// What rounds of two versions tell: the time of each, and how many times faster the second is.
@@ -145,7 +178,7 @@ pub struct Contest {
 
 impl Contest {
     /// Of the times of both in each round. `None` where there is no round, or a time that is not positive: then what was timed is shorter
-    /// than what the rest of the process varies by.
+    /// than what all else varies by.
     pub fn of(rounds: &[[f64; 2]]) -> Option<Self> {
         let all_positive = rounds.iter().flatten().all(|time| *time > 0.0 && time.is_finite());
         let of = |take: fn(&[f64; 2]) -> f64| Interval::of(&rounds.iter().map(take).collect::<Vec<_>>());
@@ -181,28 +214,53 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::cast_precision_loss)]
     fn schedules_fit_what_is_timed() {
-        for (what, call, start, versions) in [
-            ("a launch alone", 2e-6, 0.3, 2),
-            ("a millisecond", 1e-3, 0.3, 2),
-            ("ten seconds", 10.0, 0.3, 2),
-            ("a slow start", 1e-5, 4.0, 2),
-            ("one version", 1e-5, 0.3, 1),
-            ("nothing", 0.0, 0.3, 2),
+        for (what, call, calls, lead, samples) in [
+            ("a launch alone", 2e-6, 20_000, 1000, 6),
+            ("a millisecond", 1e-3, 40, 2, 6),
+            ("a span", 0.04, 1, 0, 6),
+            ("a tenth of a second", 0.1, 1, 0, 4),
+            ("ten seconds", 10.0, 1, 0, 1),
+            ("nothing", 0.0, MOST_CALLS, 50_000, 6),
         ] {
-            let plan = Schedule::of(call, start, versions);
-            assert!(plan.few >= 2 && plan.many > plan.few && plan.many <= 2 * MOST_CALLS, "{what}: {plan:?}");
-            assert!((LEAST_ROUNDS..=MOST_ROUNDS).contains(&plan.rounds), "{what}: {plan:?}");
-            #[allow(clippy::cast_precision_loss)]
-            let span = (plan.many - plan.few) as f64 * call;
-            assert!(call == 0.0 || call > 1.0 || (0.4..1.6).contains(&span), "{what}: {plan:?} spans {span}");
-            let [few, many] = plan.counts(u64::MAX);
-            assert!(plan.few <= few && few <= plan.few + plan.few / 10, "{few}");
-            assert!(plan.many <= many && many <= plan.many + plan.many / 10, "{many}");
+            let schedule = Schedule::of(call);
+            assert!(
+                schedule.calls.abs_diff(calls) <= 1
+                    && schedule.lead.abs_diff(lead) <= 1
+                    && schedule.samples == samples,
+                "{what}: {schedule:?}"
+            );
+            for secret in [0, 1, 12_345, u64::MAX] {
+                let count = schedule.count(secret);
+                assert!(
+                    count >= schedule.calls && count as f64 <= schedule.calls as f64 * 1.1 + 1.0,
+                    "{what}: {count}"
+                );
+            }
         }
-        assert_eq!(next_calls(8, 0.01), Some(128));
+        assert_eq!(Schedule::of(10.0).count(u64::MAX), 1);
+        assert_eq!(Schedule { calls: 2, ..Schedule::of(0.02) }.count(1), 3);
+        assert_eq!(next_calls(8, 0.001), Some(64));
         assert_eq!(next_calls(8, 0.2), None);
         assert_eq!(next_calls(MOST_CALLS, 0.0), None);
+        assert_eq!([process_rounds(0.1), process_rounds(2.0), process_rounds(60.0)], [12, 9, 6]);
+    }
+
+    #[test]
+    fn rounds_end_when_they_tell_enough() {
+        for (rounds, time, width, expected) in [
+            (3, 10.0, 0.0, false),
+            (5, 10.0, 0.0, false),
+            (6, 0.1, 0.009, true),
+            (6, 0.1, 0.011, false),
+            (6, 1.0, 0.5, true),
+            (7, 1.0, 0.001, false),
+            (9, 0.1, 0.001, true),
+            (12, 0.1, 0.5, true),
+        ] {
+            assert_eq!(are_enough(rounds, time, width), expected, "{rounds} {time} {width}");
+        }
     }
 
     /// Numbers from -1 to 1 that look drawn; the same in every run of the test.
@@ -211,37 +269,62 @@ mod tests {
         f64::from(u32::try_from(*state >> 32).unwrap()) / f64::from(u32::MAX) * 2.0 - 1.0
     }
 
-    /// Rounds of two versions whose calls take these times, with a start that varies and a machine that drifts.
-    fn rounds(calls: [f64; 2], jitter: f64, drift: f64, state: &mut u64) -> Vec<[f64; 2]> {
-        let plan = Schedule::of(calls[0], 0.4, 2);
-        (0..plan.rounds)
-            .map(|round| {
-                let counts = plan.counts(*state);
-                #[allow(clippy::cast_precision_loss)]
-                let slower = 1.0 + drift * round as f64;
-                calls.map(|call| {
+    /// What varies, each as a share of a sample.
+    #[derive(Clone, Copy)]
+    struct Noise {
+        /// From sample to sample.
+        sample: f64,
+        /// From process to process.
+        process: f64,
+        /// How much slower the machine becomes with each sample.
+        drift: f64,
+    }
+
+    /// Rounds of two versions whose calls take these times.
+    fn rounds(calls: [f64; 2], by: Noise, state: &mut u64) -> Vec<[f64; 2]> {
+        const EMPTY: f64 = 30e-6;
+        const START: f64 = 0.5;
+        let mut rounds: Vec<[f64; 2]> = Vec::new();
+        let (mut taken, mut slower) = (0.0, 1.0);
+        loop {
+            let process = [(); 2].map(|()| 1.0 + by.process * noise(state));
+            let mut samples = [Vec::new(), Vec::new()];
+            for turn in 0..MOST_SAMPLES {
+                for version in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
+                    let count = Schedule::of(calls[version]).count(*state);
                     #[allow(clippy::cast_precision_loss)]
-                    let times =
-                        counts.map(|count| 0.4 + jitter * noise(state) + count as f64 * call * slower);
-                    slope(counts, times)
-                })
-            })
-            .collect()
+                    let call = calls[version] * slower * process[version] * (1.0 + by.sample * noise(state));
+                    #[allow(clippy::cast_precision_loss)]
+                    let seconds = count as f64 * call + EMPTY + 5e-6 * noise(state);
+                    samples[version].push(Sample { calls: count, seconds }.call(EMPTY));
+                    (taken, slower) = (taken + seconds, slower + by.drift);
+                }
+            }
+            taken += 2.0 * START;
+            rounds.push(samples.map(|of| Interval::of(&of).unwrap().median));
+            if are_enough(rounds.len(), taken / PATIENCE, Contest::of(&rounds).unwrap().ratio.width()) {
+                return rounds;
+            }
+        }
     }
 
     #[test]
     fn noise_alone_is_never_a_gain_of_a_hundredth_and_a_gain_of_five_is_seen() {
         let mut state = 7;
-        for (what, calls, jitter, drift, kept) in [
-            ("itself, quiet", [1e-5, 1e-5], 0.002, 0.0, 0..=0),
-            ("itself, with a drift of 1% a round", [1e-5, 1e-5], 0.002, 0.01, 0..=0),
-            // One round in a hundred or so may say a hundredth under such noise, and the interval needs all of its ends to say so.
-            ("itself, noisy", [1e-5, 1e-5], 0.02, 0.0, 0..=6),
-            ("half a hundredth", [1.005e-5, 1e-5], 0.002, 0.0, 0..=2),
-            ("five hundredths", [1.05e-5, 1e-5], 0.002, 0.0, 195..=200),
-            ("twice", [2e-5, 1e-5], 0.01, 0.01, 200..=200),
+        for (what, calls, [sample, process, drift], kept) in [
+            ("itself, quiet", [1e-5, 1e-5], [0.001, 0.0, 0.0], 0..=0),
+            ("itself, in processes that differ", [1e-5, 1e-5], [0.001, 0.004, 0.0], 0..=0),
+            ("itself, slower by a thousandth with each sample", [1e-5, 1e-5], [0.001, 0.002, 0.001], 0..=0),
+            // All rounds may lie on one side once in 32 times, and the interval needs all of its ends to say a hundredth.
+            ("itself, noisy", [1e-5, 1e-5], [0.05, 0.02, 0.0], 0..=5),
+            ("a launch alone, in processes that differ by a fifth", [2e-6, 2e-6], [0.02, 0.1, 0.0], 0..=9),
+            ("half a second", [0.5, 0.5], [0.002, 0.002, 0.0], 0..=0),
+            ("half a hundredth", [1.005e-5, 1e-5], [0.002, 0.002, 0.0], 0..=0),
+            ("two hundredths", [1.02e-5, 1e-5], [0.005, 0.003, 0.0], 195..=200),
+            ("twice", [2e-5, 1e-5], [0.01, 0.01, 0.001], 200..=200),
         ] {
-            let contests = (0..200).map(|_| Contest::of(&rounds(calls, jitter, drift, &mut state)).unwrap());
+            let contests = (0..200)
+                .map(|_| Contest::of(&rounds(calls, Noise { sample, process, drift }, &mut state)).unwrap());
             let contests: Vec<Contest> = contests.collect();
             let keeps = contests.iter().filter(|contest| contest.ratio.low >= 1.01).count();
             assert!(kept.contains(&keeps), "{what}: kept {keeps} of 200");

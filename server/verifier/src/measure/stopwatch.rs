@@ -1,15 +1,15 @@
-//! Takes the wall-clock times of whole processes on a GPU, from outside of them.
+//! Takes wall-clock times on a GPU, by our own clock: of calls that harnesses make when they are told to, and of whole programs.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::sample::{Interval, LEAST_ROUNDS, Schedule, next_calls, slope};
-use super::{MeasureError, Measurement};
+use super::MeasureError;
+use super::sample::{Interval, are_enough, process_rounds};
+use super::versions::{Left, Versions};
 use crate::compare::{Interpretation, Why, compare_bytes};
 use crate::program::{Built, End, Ran, Running, run_held};
-use crate::simulation::Options;
-use crate::verify::{Files, VerifyError, ended, read_outputs, secret};
+use crate::verify::{Files, ended};
 
 /// The time of each version in each round, in seconds: of a call, or of the process.
 pub(super) type Rounds = Vec<Vec<f64>>;
@@ -33,50 +33,66 @@ impl<E: Into<MeasureError>> From<E> for Failure {
 
 /// Times processes on a device that the caller holds.
 pub(super) struct Stopwatch<'a> {
-    pub measurement: &'a Measurement,
+    /// How processes are run; a program with these arguments, a harness with its own.
+    pub running: Running,
+    /// How far a number may be off after timed calls, relative to it, where it was said.
+    pub tolerance: Option<f64>,
+    /// Seconds after which no further round begins, if there are enough for an interval.
+    pub patience: f64,
     pub progress: &'a (dyn Fn(&str) + Send + Sync),
     pub cancel: &'a CancellationToken,
 }
 
 impl Stopwatch<'_> {
     /// Times calls of the kernels in harnesses, one for each version. The outputs of the second are compared with those of the first.
-    pub async fn harnesses(&self, versions: &[&Built]) -> Result<Rounds, Failure> {
-        let seed = secret();
-        (self.progress)("finding out how long a call takes");
-        // The first process of a kind loads what later ones find in memory.
-        for (version, built) in versions.iter().enumerate() {
-            self.once((version, built), seed, 1).await?;
-        }
-        let (mut calls, mut starts) = (0.0, 0.0);
-        for (version, built) in versions.iter().enumerate() {
-            let (call, start) = self.calibrate((version, built), seed).await?;
-            calls += call;
-            starts += start;
-        }
-        #[allow(clippy::cast_precision_loss)] // Two at most.
-        let count = versions.len().max(1) as f64;
-        let schedule = Schedule::of(calls / count, starts / count, versions.len());
-        if let [first, second] = versions {
-            (self.progress)("comparing what both leave after as many calls");
-            let [few, many] = schedule.counts(secret());
-            let expected = self.outputs((0, first), seed, few).await?;
-            let again = self.outputs((0, first), seed, many).await?;
-            for calls in [few, many] {
-                let got = self.outputs((1, second), seed, calls).await?;
-                self.same(&expected, &again, &got)?;
+    pub async fn harnesses(&self, built: &[&Built]) -> Result<Timing, Failure> {
+        let mut versions = Versions::new(self, built);
+        let timed = async {
+            versions.start().await?;
+            let rounds = self.rounds(&mut versions, built.len()).await?;
+            if built.len() == 2 {
+                (self.progress)("comparing what the timed calls of both leave");
+                self.compare(&mut versions).await?;
             }
-        }
+            versions.quit().await?;
+            Ok(Timing { rounds, is_side_by_side: versions.is_side_by_side() })
+        };
+        let timed = timed.await;
+        versions.end().await;
+        timed
+    }
+
+    /// Times so many versions in as many rounds as are enough. The processes of the last are left.
+    async fn rounds(&self, versions: &mut Versions<'_>, count: usize) -> Result<Rounds, Failure> {
         let mut rounds = Rounds::new();
-        for round in 0..schedule.rounds {
-            (self.progress)(&format!("timing, round {} of {}", round + 1, schedule.rounds));
-            let counts = schedule.counts(secret());
-            let mut times = vec![[0.0; 2]; versions.len()];
-            for (version, which) in nested(versions.len(), round) {
-                times[version][which] = self.once((version, versions[version]), seed, counts[which]).await?;
+        let began = Instant::now();
+        loop {
+            (self.progress)(&format!("timing, round {}", rounds.len() + 1));
+            rounds.push(versions.round(&in_turn(count, rounds.len())).await?);
+            let time = began.elapsed().as_secs_f64() / self.patience;
+            if are_enough(rounds.len(), time, width(&rounds)) {
+                return Ok(rounds);
             }
-            rounds.push(times.iter().map(|times| slope(counts, *times)).collect());
+            versions.quit().await?;
         }
-        Ok(rounds)
+    }
+
+    /// Compares what the arrays of two versions hold after as many calls, of which their processes can't tell that no sample follows them.
+    async fn compare(&self, versions: &mut Versions<'_>) -> Result<(), Failure> {
+        let counts = versions.counts();
+        let expected = versions.left(0, counts).await?;
+        let again = versions.left(0, counts).await?;
+        let got = versions.left(1, counts).await?;
+        self.same(counts.few, &expected.after_few, Some(&again.after_few), &got.after_few)?;
+        // Where each call changes what the one before left, rounding grows with the calls in ways that differ between right versions.
+        let Left { after_many: Some(many), after_few } = &expected else { return Ok(()) };
+        match self.same(counts.many, after_few, Some(&again.after_few), many) {
+            Ok(()) => {
+                let got = got.after_many.unwrap_or_default();
+                self.same(counts.many, many, again.after_many.as_ref(), &got)
+            }
+            Err(_) => Ok(()),
+        }
     }
 
     /// Times whole processes.
@@ -86,7 +102,7 @@ impl Stopwatch<'_> {
             self.whole((version, built)).await?;
             walls.push(self.whole((version, built)).await?);
         }
-        let planned = Schedule::rounds(2.0 * walls.iter().sum::<f64>()).max(LEAST_ROUNDS);
+        let planned = process_rounds(2.0 * walls.iter().sum::<f64>());
         let mut rounds = Rounds::new();
         for round in 0..planned {
             (self.progress)(&format!("timing the program, round {} of {planned}", round + 1));
@@ -99,72 +115,23 @@ impl Stopwatch<'_> {
         Ok(rounds)
     }
 
-    /// How long a call takes, roughly, and a process without any; in seconds.
-    async fn calibrate(&self, version: (usize, &Built), seed: u64) -> Result<(f64, f64), Failure> {
-        let start = self.once(version, seed, 2).await?;
-        let mut calls = 8;
-        loop {
-            let over = self.once(version, seed, calls).await? - start;
-            match next_calls(calls, over) {
-                Some(more) => calls = more,
-                None => {
-                    #[allow(clippy::cast_precision_loss)] // Calls stay far below 2^53.
-                    let call = (over / (calls - 2) as f64).max(0.0);
-                    return Ok((call, start));
-                }
-            }
-        }
-    }
-
-    /// The seconds of one process, which writes no files: these take longer, and longer by more, than much that is timed.
-    async fn once(&self, (version, built): (usize, &Built), seed: u64, calls: u64) -> Result<f64, Failure> {
-        let arguments = vec![seed.to_string(), String::new(), calls.to_string()];
-        well(version, &self.run(built, arguments).await?)
-    }
-
-    /// What a process leaves after its calls.
-    async fn outputs(
-        &self,
-        (version, built): (usize, &Built),
-        seed: u64,
-        calls: u64,
-    ) -> Result<Files, Failure> {
-        let file = |(path, source)| MeasureError::from(VerifyError::File { path, source });
-        let folder = built.new_folder("outputs").map_err(file)?;
-        let arguments = vec![seed.to_string(), folder.display().to_string(), calls.to_string()];
-        well(version, &self.run(built, arguments).await?)?;
-        let outputs = read_outputs(&folder).map_err(MeasureError::from)?;
-        let _ = std::fs::remove_dir_all(&folder);
-        Ok(outputs)
-    }
-
     async fn whole(&self, (version, built): (usize, &Built)) -> Result<f64, Failure> {
-        let ran = self.run(built, self.measurement.arguments.clone()).await?;
+        let ran = run_held(built, &self.running, self.cancel).await.map_err(MeasureError::from)?;
         well(version, &ran)
     }
 
-    async fn run(&self, built: &Built, arguments: Vec<String>) -> Result<Ran, MeasureError> {
-        let running = Running {
-            device: self.measurement.builder.device.clone(),
-            arguments,
-            time_limit: self.measurement.time_limit.max(Duration::from_secs(1)),
-            simulation: Options { executable: self.measurement.executable.clone(), ..Options::default() },
-        };
-        Ok(run_held(built, &running, self.cancel).await?)
-    }
-
-    /// Whether a version's outputs are those of the first.
-    fn same(&self, expected: &Files, again: &Files, got: &Files) -> Result<(), Failure> {
+    /// Whether what a version's arrays hold after so many calls is what they should.
+    fn same(&self, calls: u64, expected: &Files, again: Option<&Files>, got: &Files) -> Result<(), Failure> {
         for ((name, element), bytes) in expected {
             let key = (name.clone(), *element);
             let interpretation = Interpretation { element: *element, why: Why::Declared };
-            let again = again.get(&key).map(Vec::as_slice);
+            let again = again.and_then(|again| again.get(&key)).map(Vec::as_slice);
             let got = got.get(&key).map(Vec::as_slice).unwrap_or_default();
-            let result = compare_bytes(interpretation, bytes, again, got, self.measurement.tolerance);
+            let result = compare_bytes(interpretation, bytes, again, got, self.tolerance);
             if !result.is_same() {
                 let outside = result.array.outside;
                 return Err(Failure::Differs(format!(
-                    "after the timed calls, {outside} of {} elements of `{name}` differ",
+                    "after {calls} timed calls, {outside} of {} elements of `{name}` differ",
                     result.array.count
                 )));
             }
@@ -173,8 +140,23 @@ impl Stopwatch<'_> {
     }
 }
 
+/// What timing harnesses gave.
+#[derive(Debug)]
+pub(super) struct Timing {
+    pub rounds: Rounds,
+    /// Whether the versions' processes lived at the same time.
+    pub is_side_by_side: bool,
+}
+
+/// How wide the interval is that is asked for: of the ratio of two versions, or of the time of one.
+fn width(rounds: &Rounds) -> f64 {
+    let values: Vec<f64> =
+        rounds.iter().map(|round| round.get(1).map_or(round[0], |after| round[0] / after)).collect();
+    Interval::of(&values).map_or(f64::INFINITY, |interval| interval.width())
+}
+
 /// The seconds of a process that ended well.
-fn well(version: usize, ran: &Ran) -> Result<f64, Failure> {
+pub(super) fn well(version: usize, ran: &Ran) -> Result<f64, Failure> {
     match &ran.end {
         End::Status(0) => Ok(ran.wall.as_secs_f64()),
         end => {
@@ -194,6 +176,12 @@ fn nested(versions: usize, round: usize) -> Vec<(usize, usize)> {
     order.iter().map(|version| (*version, 0)).chain(back).collect()
 }
 
+/// The order of the versions in a round: the other way round in every second one.
+fn in_turn(versions: usize, round: usize) -> Vec<usize> {
+    let order = 0..versions;
+    if round % 2 == 1 { order.rev().collect() } else { order.collect() }
+}
+
 /// The interval of one version's times, in microseconds.
 pub(super) fn microseconds(rounds: &Rounds, version: usize) -> Option<Interval> {
     let times: Vec<f64> = rounds.iter().map(|round| round[version] * 1e6).collect();
@@ -209,5 +197,6 @@ mod tests {
         assert_eq!(nested(2, 0), [(0, 0), (1, 0), (1, 1), (0, 1)]);
         assert_eq!(nested(2, 1), [(1, 0), (0, 0), (0, 1), (1, 1)]);
         assert_eq!(nested(1, 5), [(0, 0), (0, 1)]);
+        assert_eq!([in_turn(2, 0), in_turn(2, 1), in_turn(1, 1)], [vec![0, 1], vec![1, 0], vec![0]]);
     }
 }

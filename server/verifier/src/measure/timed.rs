@@ -5,17 +5,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
 use super::cost::{Cost, KernelCost};
 use super::pick::{self, Change};
-use super::sample::{Contest, Interval};
+use super::sample::{Contest, Interval, PATIENCE};
 use super::stopwatch::{Failure, Stopwatch, microseconds};
 use super::{MeasureError, Measured, Measurement, counted, harness_program};
-use crate::program::{Built, Target, build, hold};
-use crate::simulation::Report;
+use crate::harness;
+use crate::program::{Built, Running, Target, build, hold};
+use crate::simulation::{Options, Report};
 use crate::verify::{VerifyError, harness_around};
 
 /// What the second of two versions is worth against the first.
@@ -34,12 +36,15 @@ pub struct Comparison {
 }
 
 /// What is said of a number that was measured in harnesses.
-pub const HARNESS_NOTE: &str = "Timed from outside, as the slope over whole processes with more and fewer calls in a row on the same data; what fits in the L2 cache is read from there.";
+pub const HARNESS_NOTE: &str = "Timed from outside, by the clock of another process: calls in a row on the same data, so that what fits in the L2 cache is read from there, and what a call changes is what the next one finds.";
 /// What is said of a whole process's time.
 const PROCESS_NOTE: &str = "The whole process was timed, with its start and its copies";
-/// Calls shorter than this, in microseconds, take about as long as launching them.
-const LAUNCH_BOUND: f64 = 3.0;
-const UNVARIED: &str = "What the timed calls leave was compared in processes of their own, with as many calls on the same data; a kernel that remembers what it was given would be timed too well.";
+/// What is said where the versions' processes could not live at the same time.
+const APART: &str = "The device took one of the two processes at a time (its memory may not hold the arrays of both), so each was timed in processes of its own, by turns; their starts make that less exact.";
+/// Calls shorter than this, in microseconds, take about as long as launching them: 3.5 to 4.6 µs from one process to the next, of a kernel that does
+/// next to nothing on an H200.
+const LAUNCH_BOUND: f64 = 5.0;
+const UNVARIED: &str = "What the timed calls leave was compared, but they all get the same data; a kernel that remembers what it was given would be timed too well.";
 const SECONDS_TO_MICROSECONDS: f64 = 1e6;
 
 /// What a version costs.
@@ -112,7 +117,15 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn stopwatch(&self) -> Stopwatch<'_> {
-        Stopwatch { measurement: self.measurement, progress: self.progress, cancel: self.cancel }
+        let Measurement { builder, arguments, time_limit, executable, tolerance, .. } = self.measurement;
+        let running = Running {
+            device: builder.device.clone(),
+            arguments: arguments.clone(),
+            time_limit: (*time_limit).max(Duration::from_secs(1)),
+            simulation: Options { executable: executable.clone(), ..Options::default() },
+        };
+        let (progress, cancel) = (self.progress, self.cancel);
+        Stopwatch { running, tolerance: *tolerance, patience: PATIENCE, progress, cancel }
     }
 
     /// The kernels that may be timed by themselves, or why there are none.
@@ -149,12 +162,14 @@ impl Work<'_> {
         let (mut costs, mut report) = (Vec::new(), Report::default());
         for kernel in kernels {
             let built = self.built_harness(version, kernel).await?;
-            let rounds = {
+            let timing = {
                 let _held = hold(&self.measurement.builder.device, self.cancel).await?;
                 self.stopwatch().harnesses(&[&built]).await?
             };
-            let time = microseconds(&rounds, 0).ok_or(MeasureError::Unresolved)?;
-            let counted = counted::of(self.measurement, &self.harness(version, kernel)?, self.cancel).await;
+            let time = microseconds(&timing.rounds, 0).ok_or(MeasureError::Unresolved)?;
+            let counted =
+                counted::of(self.measurement, &self.harness(version, kernel, harness::write)?, self.cancel)
+                    .await;
             let traffic = counted.as_ref().and_then(|counted| counted.traffic);
             report.kernels.extend(counted.into_iter().flat_map(|counted| counted.report.kernels));
             costs.push(KernelCost {
@@ -180,14 +195,17 @@ impl Work<'_> {
     ) -> Result<Comparison, Failure> {
         let mut sums: Vec<[f64; 2]> = Vec::new();
         let mut changed = Vec::new();
+        let mut is_side_by_side = true;
         for kernel in kernels {
             (self.progress)("building harnesses to time");
-            let built = [self.built_harness(before, kernel).await?, self.built_harness(after, kernel).await?];
-            let rounds = {
+            let built =
+                tokio::try_join!(self.built_harness(before, kernel), self.built_harness(after, kernel))?;
+            let timing = {
                 let _held = hold(&self.measurement.builder.device, self.cancel).await?;
-                self.stopwatch().harnesses(&[&built[0], &built[1]]).await?
+                self.stopwatch().harnesses(&[&built.0, &built.1]).await?
             };
-            let rounds: Vec<[f64; 2]> = rounds.iter().map(|round| [round[0], round[1]]).collect();
+            is_side_by_side &= timing.is_side_by_side;
+            let rounds: Vec<[f64; 2]> = timing.rounds.iter().map(|round| [round[0], round[1]]).collect();
             changed.push((kernel.clone(), Contest::of(&rounds).ok_or(MeasureError::Unresolved)?));
             sums.resize(if sums.is_empty() { rounds.len() } else { sums.len().min(rounds.len()) }, [0.0; 2]);
             for (sum, round) in sums.iter_mut().zip(&rounds) {
@@ -203,7 +221,10 @@ impl Work<'_> {
             not_checked.push("Host code differs too; what that takes was not timed.".to_owned());
         }
         let mut after = Cost::measured(device.clone(), kernels_after, Vec::new());
-        let notes = notes(&after.kernels);
+        let mut notes = notes(&after.kernels);
+        if !is_side_by_side {
+            notes.push(APART.to_owned());
+        }
         if let Some(time) = &mut after.time {
             time.notes.clone_from(&notes);
         }
@@ -218,10 +239,10 @@ impl Work<'_> {
 
     async fn processes(&self, versions: [&Target; 2], why: &str) -> Result<Comparison, MeasureError> {
         (self.progress)("building the programs to time");
-        let built = [self.built_program(versions[0]).await?, self.built_program(versions[1]).await?];
+        let built = tokio::try_join!(self.built_program(versions[0]), self.built_program(versions[1]))?;
         let rounds = {
             let _held = hold(&self.measurement.builder.device, self.cancel).await?;
-            self.stopwatch().programs(&[&built[0], &built[1]]).await.map_err(failed)?
+            self.stopwatch().programs(&[&built.0, &built.1]).await.map_err(failed)?
         };
         let rounds: Vec<[f64; 2]> = rounds.iter().map(|round| [round[0], round[1]]).collect();
         let contest = Contest::of(&rounds).ok_or(MeasureError::Unresolved)?;
@@ -239,19 +260,19 @@ impl Work<'_> {
 
     async fn built_harness(&self, version: &Target, kernel: &str) -> Result<Built, MeasureError> {
         let scratch = scratch()?;
-        let harness = self.harness(version, kernel)?;
+        let harness = self.harness(version, kernel, harness::write_timed)?;
         let program = harness_program(&harness.text, &harness.path, kernel, &scratch)?;
         Ok(build(&self.measurement.builder, &program, self.cancel).await?)
     }
 
     /// The harness of the reference's kernel around a version's.
-    fn harness(&self, version: &Target, kernel: &str) -> Result<Harness, MeasureError> {
+    fn harness(&self, version: &Target, kernel: &str, write: Write) -> Result<Harness, MeasureError> {
         let path = path_of(self.reference)?;
         let version = match version {
             Target::Program(_) => Target::Kernel { path: path_of(version)?, kernel: kernel.to_owned() },
             Target::Kernel { .. } => version.clone(),
         };
-        let text = harness_around((&path, kernel), &version, &self.measurement.answers)?;
+        let text = harness_around((&path, kernel), &version, &self.measurement.answers, write)?;
         Ok(Harness { text, path, kernel: kernel.to_owned() })
     }
 
@@ -261,6 +282,9 @@ impl Work<'_> {
         Ok(build(&self.measurement.builder, &program, self.cancel).await?)
     }
 }
+
+/// How a harness is written.
+type Write = fn(&harness::Harness, &harness::Subject) -> String;
 
 /// A harness that was written: its text, the reference's file, the kernel.
 pub(super) struct Harness {
@@ -402,7 +426,7 @@ mod tests {
     fn notes_say_how_and_how_well() {
         let long = notes(&cost(&[("a", 10.0)]).kernels);
         assert_eq!(long, [HARNESS_NOTE]);
-        let short = notes(&cost(&[("a", 10.0), ("b", 2.0)]).kernels);
+        let short = notes(&cost(&[("a", 10.0), ("b", 4.0)]).kernels);
         assert!(short[1].contains("`b`") && !short[1].contains("`a`"), "{short:?}");
         let note = process_note(
             "it has no kernel.",

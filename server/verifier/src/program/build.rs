@@ -272,6 +272,18 @@ impl Flags {
 }
 
 impl Built {
+    /// The folder that it lies in, which goes with it.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.scratch.path()
+    }
+
+    /// A program that something else has built.
+    #[cfg(test)]
+    pub(crate) fn of_executable(scratch: Scratch, program: Program, path: PathBuf) -> Self {
+        let (scratch, start) = (Arc::new(scratch), Start::Executable(path));
+        Self { scratch, program, start, command: String::new(), notes: Vec::new() }
+    }
+
     /// A new folder beside the program.
     ///
     /// # Errors

@@ -134,7 +134,7 @@ fn candidate(
     Ok((path, kernel.qualified_name.clone(), own))
 }
 
-/// The text of the harness that a candidate is run in: the reference's, around the candidate's kernel.
+/// The text of the harness that a candidate is run in: the reference's, around the candidate's kernel, as `write` writes it.
 ///
 /// # Errors
 /// There is no such kernel, or something must be said about it.
@@ -142,10 +142,11 @@ pub fn harness_around(
     (path, kernel): (&Path, &str),
     candidate_target: &Target,
     answers: &Answers,
+    write: fn(&Harness, &Subject) -> String,
 ) -> Result<String, VerifyError> {
     let reference = prepare(path, kernel, answers)?;
     let (path, kernel, configuration) = candidate(candidate_target, "the candidate", &reference, answers)?;
-    Ok(harness::write(&reference.harness, &Subject { path: &path, kernel: &kernel, configuration }))
+    Ok(write(&reference.harness, &Subject { path: &path, kernel: &kernel, configuration }))
 }
 
 /// Runs both on inputs drawn anew, and compares their outputs. Whether it is worth going on.
