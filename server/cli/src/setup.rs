@@ -68,7 +68,7 @@ pub fn tolerance(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
-fn device(text: &str) -> std::result::Result<Device, &'static str> {
+pub fn device(text: &str) -> std::result::Result<Device, &'static str> {
     Device::try_from(text.to_owned())
 }
 
