@@ -183,6 +183,80 @@ fn a_run_that_is_killed_goes_on_where_it_was() {
     assert!(std::fs::read_dir(run.join("history")).unwrap().count() > before);
 }
 
+/// The program above, which computes for ever where a file `slow` lies beside it.
+fn slow_where_asked() -> String {
+    let endless = "int n, int more) {\n  while (more && y[threadIdx.x] < 1.0f) y[threadIdx.x] *= -0.5f;";
+    let kernel = POWERS.replace("int n) {", endless).replace("device_x, n)", "device_x, n, slow)");
+    kernel.replace("int n = 4096;", "int n = 4096, slow = fopen(\"slow\", \"r\") != nullptr;")
+}
+
+#[test]
+fn an_interrupt_while_it_is_measured_leaves_no_process_and_a_run_that_goes_on() {
+    let folder = Folder::with(&[("p.cu", slow_where_asked().as_str()), ("slow", "")]).unwrap();
+    let arguments = ["optimize", "p.cu", "--device", "sim:h200"];
+    let child =
+        folder.command(&arguments).unwrap().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let home = folder.path().unwrap().parent().unwrap().join("home");
+    let scratch = home.join("cache/scratch").display().to_string();
+    let begun = Instant::now();
+    // The program lies in the scratch folder, and runs from when the reference is measured.
+    while !running_with(&scratch)
+        .iter()
+        .any(|line| line.split(' ').next().is_some_and(|word| word.ends_with("/program")))
+    {
+        assert!(begun.elapsed() < Duration::from_secs(300), "the reference was never measured");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ended = Instant::now();
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(ended.elapsed() < Duration::from_secs(10), "{:?}", ended.elapsed());
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(running_with(&scratch), Vec::<String>::new());
+    let said = String::from_utf8(output.stderr).unwrap();
+    let id = said.rsplit("runs resume ").next().unwrap().split('`').next().unwrap().to_owned();
+    std::fs::remove_file(folder.path().unwrap().join("slow")).unwrap();
+    let resumed = folder.run(&["runs", "resume", &id]).unwrap();
+    assert_eq!(resumed.status, Some(0), "{said}{}", resumed.err);
+    assert!(resumed.out.contains("kept: "), "{}", resumed.out);
+}
+
+/// Command lines of processes that name `word`.
+fn running_with(word: &str) -> Vec<String> {
+    let lines = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ").trim_end().to_owned()
+    });
+    lines.filter(|line| line.contains(word)).collect()
+}
+
+#[test]
+fn a_run_does_not_go_on_where_its_costs_mean_something_else() {
+    let folder = Folder::with(&[("p.cu", POWERS)]).unwrap();
+    let begin = ["optimize", "p.cu", "--device", "sim:h200", "--attempts", "1", "--format", "json"];
+    let run = folder.run(&begin).unwrap();
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    let id = events(&run)[0]["run"].as_str().unwrap().to_owned();
+    let history = folder.path().unwrap().parent().unwrap().join("home/state/runs").join(&id).join("history");
+    let files = || {
+        let mut files: Vec<_> =
+            std::fs::read_dir(&history).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files.iter().map(|file| (file.clone(), std::fs::read(file).unwrap())).collect::<Vec<_>>()
+    };
+    let before = files();
+    let elsewhere = folder.run(&["runs", "resume", &id, "--device", "sim:a100", "--attempts", "9"]).unwrap();
+    assert_eq!(elsewhere.status, Some(2), "{}{}", elsewhere.out, elsewhere.err);
+    for part in ["measured on sim:h200", "go on with sim:a100", "begin a new run"] {
+        assert!(elsewhere.err.contains(part), "{part}: {}", elsewhere.err);
+    }
+    assert_eq!(files(), before, "nothing is lost, nothing is added");
+    let same = folder.run(&["runs", "resume", &id, "--device", "sim:h200"]).unwrap();
+    assert_eq!(same.status, Some(0), "{}", same.err);
+    assert!(same.out.contains("kept: "), "{}", same.out);
+}
+
 #[test]
 fn the_demo_does_the_main_job() {
     let folder = Folder::new().unwrap();

@@ -14,7 +14,7 @@ mod rules;
 mod text;
 
 pub use analysis::{Analysis, Analyzer, CutOff};
-pub use cuda::{Workspace, assume, words};
+pub use cuda::{Assumed, Workspace, assume, words};
 pub use decode::{Decoded, decode};
 pub use language::Language;
 pub use outline::{

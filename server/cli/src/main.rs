@@ -64,7 +64,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let status = match Arguments::parse().command {
         // The server owns the standard streams.
         Command::Lsp(arguments) => lsp::run(&arguments),
         // The program that it runs owns standard output.
@@ -78,7 +78,10 @@ fn main() -> ExitCode {
         Command::Runs(arguments) => print_with(|out| runs::run(&arguments, out)),
         Command::Toolchain(arguments) => print_with(|out| toolchain::run(&arguments, out)),
         Command::Verify(arguments) => print_with(|out| verify::run(&arguments, out)),
-    }
+    };
+    // The next command would, but there may be none.
+    stitch_toolchain::process::leave();
+    status
 }
 
 /// Standard output through one buffer, without colours where none belong.

@@ -142,7 +142,8 @@ fn failed(failure: &Failure) -> Status {
         Failure::Build(error) => {
             anstream::eprintln!("error: {error}");
             match error {
-                BuildError::Compiler { .. } => Status::Bad,
+                // As `verify` ends for a reference that does not build.
+                BuildError::Compiler { .. } => Status::Usage,
                 _ => Status::Missing,
             }
         }

@@ -8,13 +8,13 @@ use serde::Serialize;
 use stitch_agents::optimize::aim;
 use stitch_agents::patch;
 use stitch_agents::run::{Record, RunError, Summary, list, remove};
-use stitch_session::config::EngineChoice;
+use stitch_session::config::{Device, EngineChoice};
 use stitch_session::folders::Folders;
 
 use crate::format::{Format, print_json};
 use crate::optimize::{Ending, Order, Spending, go_on, print_record};
 use crate::settings::Surrounding;
-use crate::setup::ProgramArguments;
+use crate::setup::{self, ProgramArguments};
 use crate::status::Status;
 
 /// Arguments of `runs`.
@@ -52,6 +52,9 @@ enum Command {
     Resume {
         /// The run
         id: String,
+        /// Where to go on, if not where the run began; it must be the device that the run was measured on
+        #[arg(long, value_parser = setup::device)]
+        device: Option<Device>,
         #[command(flatten)]
         spending: Spending,
         #[command(flatten)]
@@ -75,7 +78,9 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         Command::List { format } => print_list(&root, *format, out),
         Command::Show { id, format } => show(&root, id, *format, out),
         Command::Diff { id, attempt } => diff(&root, id, *attempt, out),
-        Command::Resume { id, spending, ending } => resume(&root, id, spending, ending, out),
+        Command::Resume { id, device, spending, ending } => {
+            resume(&root, id, device.as_ref(), (spending, ending), out)
+        }
         Command::Remove { ids } => {
             for id in ids {
                 remove(&root, id)?;
@@ -184,8 +189,8 @@ fn diff(root: &Path, id: &str, attempt: Option<u32>, out: &mut impl Write) -> Re
 fn resume(
     root: &Path,
     id: &str,
-    spending: &Spending,
-    ending: &Ending,
+    device: Option<&Device>,
+    (spending, ending): (&Spending, &Ending),
     out: &mut impl Write,
 ) -> Result<Status> {
     let record = Record::read(root, id)?;
@@ -199,7 +204,8 @@ fn resume(
     )?;
     let aim = aim(&named, &record.reference, manifest.selection)
         .map_err(|error| anyhow::anyhow!("{} can't be optimised: {error}", manifest.target))?;
-    let program = ProgramArguments::of_run(manifest)?;
+    let mut program = ProgramArguments::of_run(manifest)?;
+    program.device = device.cloned().or(program.device);
     let mut spending = spending.clone();
     spending.engine = spending.engine.or(match manifest.engine.as_str() {
         "builtin" => Some(EngineChoice::Builtin),

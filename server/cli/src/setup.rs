@@ -25,7 +25,7 @@ pub struct ProgramArguments {
     /// A further source of the program, compiled and linked with it
     #[arg(long, value_name = "FILE")]
     pub with: Vec<PathBuf>,
-    /// Seconds that one run may take
+    /// Seconds that one run may take, or the build of a target's own
     #[arg(long, value_name = "SECONDS", default_value_t = TIME_LIMIT, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub time_limit: u64,
     /// The nvcc to compile with
@@ -68,7 +68,11 @@ pub fn tolerance(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
-fn device(text: &str) -> std::result::Result<Device, &'static str> {
+/// A device as it is typed.
+///
+/// # Errors
+/// There is none of that form.
+pub fn device(text: &str) -> std::result::Result<Device, &'static str> {
     Device::try_from(text.to_owned())
 }
 
@@ -170,7 +174,13 @@ pub async fn builder(
         return Ok(Err(Status::Missing));
     };
     match Builder::prepare(device, toolkit, config, Some(workspace(surrounding, target))).await {
-        Ok(builder) => Ok(Ok(builder)),
+        Ok(mut builder) => {
+            // A person's own build is bounded like a run of theirs; a compile by nvcc as it is configured.
+            if matches!(target, Target::Program(program) if program.own.is_some()) {
+                builder.time_limit = arguments.limit();
+            }
+            Ok(Ok(builder))
+        }
         Err(error) => {
             anstream::eprintln!("error: {error}");
             Ok(Err(Status::Missing))

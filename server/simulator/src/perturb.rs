@@ -5,6 +5,10 @@
 //! changes, since it may be an index or a size. What becomes of a number depends on the number and the seed alone, and smoothly:
 //! two versions of a program that copy the same data in other pieces, in another order, or after another rounding, see the same.
 
+mod narrow;
+
+use crate::math::half::{Bf16, F16};
+
 /// How the bytes of a copy are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -12,6 +16,10 @@ pub enum Format {
     F32,
     /// `double`.
     F64,
+    /// `__half`.
+    F16,
+    /// `__nv_bfloat16`.
+    Bf16,
 }
 
 /// The exponents of numbers that programs compute with: 2^-60 to 2^60.
@@ -23,7 +31,7 @@ const LEAST: usize = 4;
 
 /// The floating-point format that these bytes are in, where they can hardly be anything else. Integers of a plain size, read as
 /// floating-point numbers, are subnormal or NaN. Half-precision numbers, two by two, look like `float`s whose lower half is never that of
-/// an arbitrary number; they are left alone.
+/// an arbitrary number.
 #[must_use]
 pub fn format_of(bytes: &[u8]) -> Option<Format> {
     // Letters are floats of a plain size, four by four.
@@ -32,7 +40,7 @@ pub fn format_of(bytes: &[u8]) -> Option<Format> {
     }
     let as_f64 = bytes.len().is_multiple_of(8) && are_plain(doubles(bytes));
     let as_f32 = bytes.len().is_multiple_of(4) && are_plain(floats(bytes).map(f64::from));
-    match (as_f32, as_f64) {
+    let wide = match (as_f32, as_f64) {
         (true, true) => {
             // Doubles with few digits, which have a lower half of zeros, or floats.
             let low_is_zero = bytes.chunks_exact(8).all(|double| double[..4] == [0; 4]);
@@ -41,7 +49,8 @@ pub fn format_of(bytes: &[u8]) -> Option<Format> {
         (true, false) => float_unless_halves(bytes),
         (false, true) => Some(Format::F64),
         (false, false) => None,
-    }
+    };
+    wide.or_else(|| narrow::format_of(bytes))
 }
 
 fn float_unless_halves(bytes: &[u8]) -> Option<Format> {
@@ -108,6 +117,16 @@ pub fn perturb(seed: u64, bytes: &mut [u8]) -> bool {
                 *word = change.value(f64::from_le_bytes(*word)).to_le_bytes();
             }
         }),
+        Some(Format::F16) => in_pieces(bytes, |piece| {
+            for word in piece.as_chunks_mut::<2>().0 {
+                *word = narrow::changed::<F16>(*word, |value| change.value(value));
+            }
+        }),
+        Some(Format::Bf16) => in_pieces(bytes, |piece| {
+            for word in piece.as_chunks_mut::<2>().0 {
+                *word = narrow::changed::<Bf16>(*word, |value| change.value(value));
+            }
+        }),
         None => return false,
     }
     true
@@ -170,6 +189,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::math::Rounding;
+    use crate::math::half::{self, Half};
 
     fn of_floats(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
@@ -200,8 +221,21 @@ mod tests {
             ("doubles", &doubles, Some(Format::F64)),
             ("whole doubles", &whole_doubles, Some(Format::F64)),
             ("integers", &ints, None),
-            ("halves", &halves, None),
-            ("bfloat16", &bf16, None),
+            ("halves", &halves, Some(Format::F16)),
+            ("bfloat16", &bf16, Some(Format::Bf16)),
+            ("halves of both signs", &as_halves::<F16>(normal()), Some(Format::F16)),
+            ("bfloat16 of both signs", &as_halves::<Bf16>(normal()), Some(Format::Bf16)),
+            (
+                "halves, an odd number of them",
+                &as_halves::<F16>(normal())[..1022].to_vec(),
+                Some(Format::F16),
+            ),
+            ("small weights", &as_halves::<Bf16>(normal().map(|v| v * 0.02)), Some(Format::Bf16)),
+            ("short integers", &shorts(|i| i * 29 - 8000), None),
+            ("indices of 16 bits", &shorts(|i| i * 32), None),
+            ("samples of sound", &shorts(|i| ((f64::from(i) * 0.1).sin() * 20_000.0) as i32), None),
+            ("integers of half a word", &(13_500..14_500i32).flat_map(i32::to_le_bytes).collect(), None),
+            ("pixels", &(0..1024u64).map(|i| mix(9, i) as u8).collect(), None),
             ("noise", &noise, None),
             ("zeros", &vec![0; 64], None),
             ("text", &text, None),
@@ -211,6 +245,49 @@ mod tests {
         ] {
             assert_eq!(format_of(bytes), expected, "{name}");
         }
+    }
+
+    /// About the normal distribution.
+    fn normal() -> impl Iterator<Item = f64> {
+        (0..512u64).map(|at| {
+            (0..12).map(|part| (mix(11, at * 12 + part) >> 11) as f64 / (1u64 << 53) as f64).sum::<f64>()
+                - 6.0
+        })
+    }
+
+    fn as_halves<H: Half>(values: impl Iterator<Item = f64>) -> Vec<u8> {
+        values.flat_map(|value| half::rounded::<H>(value, Rounding::Rn).to_le_bytes()).collect()
+    }
+
+    fn shorts(value: impl Fn(i32) -> i32) -> Vec<u8> {
+        (0..512i32).flat_map(|at| (value(at) as i16).to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn halves_stay_what_they_were_good_for() {
+        fn check<H: Half>(values: &[f64]) {
+            let (before, mut after) =
+                (as_halves::<H>(values.iter().copied()), as_halves::<H>(values.iter().copied()));
+            assert!(perturb(5, &mut after));
+            let read = |bytes: &[u8]| -> Vec<f32> {
+                bytes.as_chunks::<2>().0.iter().map(|word| H::to_f32(u16::from_le_bytes(*word))).collect()
+            };
+            let (before, after) = (read(&before), read(&after));
+            let moved = before.iter().zip(&after).filter(|(before, after)| before != after).count();
+            assert!(moved * 10 > before.len() * 8, "{moved} of {}", before.len());
+            for (before, after) in before.iter().zip(&after) {
+                assert!(
+                    after.abs() <= before.abs() && after.abs() >= 0.75 * before.abs(),
+                    "{before} {after}"
+                );
+                assert!(before.signum() == after.signum(), "{before} {after}");
+            }
+            assert!(after.is_sorted());
+        }
+        let mut values: Vec<f64> = normal().collect();
+        values.sort_by(f64::total_cmp);
+        check::<F16>(&values);
+        check::<Bf16>(&values);
     }
 
     #[test]

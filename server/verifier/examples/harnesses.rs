@@ -1,5 +1,6 @@
 //! How many kernels of real code get a harness without a question: `harnesses FOLDER OUT [EVERY]` plans one for each kernel of
-//! each `.cu` below FOLDER (or each EVERYth), writes those that need nothing to OUT, and prints a line for each.
+//! each `.cu` below FOLDER (or each EVERYth), writes those that need nothing to OUT, and prints a line for each,
+//! with what it asks for.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ fn main() -> anyhow::Result<()> {
                 continue;
             }
             let planned = harness::plan(analysis.outline(), &text, kernel, None, &Answers::default());
+            let mut why = String::new();
             let outcome = match planned {
                 Ok(harness) => {
                     let subject = Subject { path, kernel: &kernel.qualified_name, configuration: None };
@@ -51,6 +53,7 @@ fn main() -> anyhow::Result<()> {
                     "made"
                 }
                 Err(PlanError::Needs(needs)) => {
+                    why = needs.missing.join("; ");
                     for missing in &needs.missing {
                         let kind = missing.split('`').next().unwrap_or_default().trim().to_owned();
                         *reasons.entry(kind).or_default() += 1;
@@ -58,12 +61,13 @@ fn main() -> anyhow::Result<()> {
                     "asks"
                 }
                 Err(PlanError::Unsupported { reason, .. }) => {
+                    why.clone_from(&reason);
                     *reasons.entry(reason).or_default() += 1;
                     "unsupported"
                 }
                 Err(_) => "writes nothing",
             };
-            println!("{number}\t{outcome}\t{}\t{}", kernel.qualified_name, path.display());
+            println!("{number}\t{outcome}\t{}\t{}\t{why}", kernel.qualified_name, path.display());
             *outcomes.entry(outcome).or_default() += 1;
         }
     }

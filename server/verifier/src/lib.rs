@@ -5,6 +5,7 @@
 
 pub mod architecture;
 pub mod clang;
+mod clock;
 pub mod compare;
 pub mod compile;
 pub mod compiler_text;

@@ -34,6 +34,8 @@ pub struct Options {
     pub perturb: Option<u64>,
     /// Records what is copied back to the host.
     pub record: bool,
+    /// Holds the date at this one, in seconds since 1970.
+    pub date: Option<u64>,
     /// Counts what the memory system would do.
     pub counters: bool,
     /// Simulates only this share of the blocks, for counters alone.
@@ -56,6 +58,8 @@ pub struct Order {
     pub copies: Option<PathBuf>,
     /// The seed by which inputs are perturbed.
     pub perturb: Option<u64>,
+    /// The date that the program is told, in seconds since 1970.
+    pub date: Option<u64>,
     /// Whether to count.
     pub counters: bool,
     /// The share of blocks to simulate.
@@ -137,6 +141,7 @@ pub async fn run(
         report: report.clone(),
         copies: copies.clone(),
         perturb: options.perturb,
+        date: options.date,
         counters: options.counters,
         sample: options.sample,
     };

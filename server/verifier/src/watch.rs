@@ -15,7 +15,7 @@ mod library;
 mod protocol;
 mod service;
 
-pub(crate) use library::{front, search_path};
+pub(crate) use library::{LibraryError, compile_in, front, search_path};
 pub(crate) use service::Service;
 
 /// What was seen of a program's copies.

@@ -6,7 +6,6 @@ use super::lexer::{Kind, Token};
 use super::locals::Locals;
 use super::tidy::tidy;
 use crate::outline::ArgumentFacts;
-use crate::rules::constants::fold_text;
 
 /// Functions of the runtime that allocate, with the index of the argument that says how many bytes.
 const ALLOCATE: &[(&[u8], usize)] = &[(b"cudaMalloc", 1), (b"cudaMallocManaged", 1), (b"cudaMallocAsync", 1)];
@@ -46,6 +45,44 @@ pub fn of(tokens: &[Token], masked: &str) -> Vec<Allocation> {
     found
 }
 
+impl Allocation {
+    /// Whether it sets what `argument` names.
+    pub fn sets(&self, argument: &str) -> bool {
+        self.name == named(argument)
+    }
+}
+
+/// The variable that an argument is, casts taken off.
+fn named(argument: &str) -> &str {
+    argument.rsplit(')').next().unwrap_or_default().trim()
+}
+
+/// Why the size of each argument's allocation is not known, where it is allocated and its size is not.
+pub fn reasons(
+    arguments: &[String],
+    at: usize,
+    locals: &Locals,
+    allocations: &[Allocation],
+) -> Vec<Option<String>> {
+    let reason = |argument: &String| {
+        let set: Vec<&Allocation> =
+            allocations.iter().filter(|allocation| allocation.sets(argument) && allocation.at < at).collect();
+        let name = named(argument);
+        match set[..] {
+            [] => None,
+            [only] => {
+                let words = only.bytes.split(|c: char| !c.is_alphanumeric() && c != '_');
+                let vector = words.filter_map(|word| locals.unknown_size(word, only.at)).next();
+                let vector = vector.map(|why| format!(", and {why}")).unwrap_or_default();
+                let known = locals.at(only.at).fold(&only.bytes).is_some();
+                (!known).then(|| format!("`{name}` is allocated with `{}` bytes{vector}", only.bytes))
+            }
+            _ => Some(format!("`{name}` is allocated {} times before the launch", set.len())),
+        }
+    };
+    arguments.iter().map(reason).collect()
+}
+
 /// What is known of a launch's arguments at the byte `at`.
 pub fn facts(
     arguments: &[String],
@@ -54,14 +91,13 @@ pub fn facts(
     allocations: &[Allocation],
 ) -> Vec<ArgumentFacts> {
     let fact = |argument: &String| {
-        let name = argument.rsplit(')').next().unwrap_or_default().trim();
-        let mut set = allocations.iter().filter(|allocation| allocation.name == name && allocation.at < at);
+        let mut set = allocations.iter().filter(|allocation| allocation.sets(argument) && allocation.at < at);
         // Allocated twice, the size is that of the last before the launch only if nothing branches; better none.
         let bytes = match (set.next(), set.next()) {
-            (Some(only), None) => fold_text(&only.bytes, &locals.at(only.at)),
+            (Some(only), None) => locals.at(only.at).fold(&only.bytes),
             _ => None,
         };
-        ArgumentFacts { value: fold_text(argument, &locals.at(at)), bytes }
+        ArgumentFacts { value: locals.at(at).fold(argument), bytes }
     };
     arguments.iter().map(fact).collect()
 }

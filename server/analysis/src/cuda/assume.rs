@@ -1,186 +1,60 @@
-//! What a launch is like where a person says what some of its function's names stand for.
+//! What a launch is like where a person says what some of its function's names stand for, and where the calls of that function do.
 //!
 //! `int n = atoi(argv[1]);` has no value in the text; with one said for `n`, the grid `(n + 255) / 256` and the allocation of
-//! `n * sizeof(float)` bytes have.
+//! `n * sizeof(float)` bytes have. `void run(float* d, int n)` has one where all calls in the file pass the same.
+
+mod body;
+mod callers;
+mod divisions;
+mod globals;
 
 use std::collections::BTreeMap;
 
-use super::allocations;
-use super::lexer::{Kind, Lexer, Token};
-use super::locals::Locals;
-use crate::outline::{Launch, Outline};
-use crate::rules::constants::{Constants, fold_dimensions, fold_text, split_arguments};
+use body::Body;
+use callers::File;
+use divisions::rewritten;
 
-/// Functions and macros that divide and round up, as CUDA programs call them.
-const CEILING_DIVISIONS: &[&str] = &[
-    "ceil_div",
-    "CEIL_DIV",
-    "ceildiv",
-    "CEILDIV",
-    "ceilDiv",
-    "div_ceil",
-    "cdiv",
-    "CDIV",
-    "div_up",
-    "divup",
-    "divUp",
-    "DIVUP",
-    "DIV_UP",
-    "iDivUp",
-    "DIVIDE_UP",
-    "divideUp",
-    "div_round_up",
-    "DIV_ROUND_UP",
-];
+use super::{Reading, Workspace};
+use crate::outline::{ArgumentFacts, Launch, Outline};
 
-/// The launch, with grid, block, shared memory and arguments as they are where `values` holds. One outside of a function stays as it is.
-pub fn assume(source: &str, outline: &Outline, launch: &Launch, values: &BTreeMap<String, i64>) -> Launch {
+/// A launch as it is where some names have values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumed {
+    /// With grid, block, shared memory and the facts of its arguments. One outside of a function stays as it is.
+    pub launch: Launch,
+    /// For each argument, why the size of its allocation is not known, where it has one in the same function.
+    pub unknown_sizes: Vec<Option<String>>,
+    /// For each template argument, its value, where it is an integer.
+    pub template_values: Vec<Option<i64>>,
+}
+
+/// The launch, where `values` holds.
+pub fn assume(source: &str, outline: &Outline, launch: &Launch, values: &BTreeMap<String, i64>) -> Assumed {
     let mut assumed = launch.clone();
-    let around = outline
-        .functions
-        .iter()
-        .filter(|function| function.body.is_some_and(|body| body.contains(launch.span)))
-        .min_by_key(|function| function.span.len());
-    let Some((function, body)) = around.and_then(|function| Some((function, function.body?))) else {
-        return assumed;
+    let reading = Reading::of(source, &Workspace::default());
+    let file = File { source, outline, environment: reading.environment(), values };
+    let Some(body) = Body::around(&file, launch.span) else {
+        return Assumed { launch: assumed, unknown_sizes: Vec::new(), template_values: Vec::new() };
     };
-    let part = |start: usize, end: usize| rewritten(source.get(start..end).unwrap_or_default());
-    let before = part(body.start, launch.span.start);
-    let at = before.len();
-    let text = before + &part(launch.span.start, body.end);
-    let tokens: Vec<Token> = Lexer::at(&text, 0).filter(|token| token.kind != Kind::Directive).collect();
-    let globals = Globals { source, values };
-    let locals =
-        Locals::read(&tokens, &text, &function.template_parameters, &globals).assuming(values.clone());
-    let scope = locals.at(at);
+    let called = callers::of(&file, body.function, 0);
+    let globals = file.globals();
+    let locals = body.locals(&file, &globals, &called);
+    let scope = locals.at(body.at);
     for expression in [&mut assumed.grid, &mut assumed.block].into_iter().flatten() {
-        expression.value = expression.value.or_else(|| fold_dimensions(&rewritten(&expression.text), &scope));
+        expression.value = expression.value.or_else(|| scope.fold_dimensions(&rewritten(&expression.text)));
     }
     if let Some(shared) = &mut assumed.shared {
-        let value = fold_text(&rewritten(&shared.text), &scope).map(|value| [value, 1, 1]);
+        let value = scope.fold(&rewritten(&shared.text)).map(|value| [value, 1, 1]);
         shared.value = shared.value.or(value);
     }
-    let found = allocations::of(&tokens, &text);
-    let facts = allocations::facts(&launch.arguments, at, &locals, &found);
+    let (facts, unknown_sizes) = body.facts(&launch.arguments, &locals, &called);
+    assumed.argument_facts.resize(facts.len(), ArgumentFacts::default());
     for (known, new) in assumed.argument_facts.iter_mut().zip(facts) {
         known.value = known.value.or(new.value);
         known.bytes = known.bytes.or(new.bytes);
     }
-    assumed
-}
-
-/// `text` with divisions that round up written out.
-fn rewritten(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((at, name)) = next_division(rest) {
-        let open = at + name.len();
-        let inside = closing(&rest[open..]).map(|length| &rest[open + 1..open + length]);
-        out.push_str(&rest[..at]);
-        match inside.and_then(|inside| Some((inside, split_arguments(inside)?))) {
-            Some((inside, parts)) if parts.len() == 2 => {
-                let (a, b) = (rewritten(parts[0]), parts[1]);
-                out.push_str(&format!("((({a}) + ({b}) - 1) / ({b}))"));
-                rest = &rest[open + inside.len() + 2..];
-            }
-            _ => {
-                out.push_str(name);
-                rest = &rest[open..];
-            }
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-/// The first call of a division that rounds up: where, and its name.
-fn next_division(text: &str) -> Option<(usize, &'static str)> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let calls = CEILING_DIVISIONS.iter().filter_map(|name| {
-        text.match_indices(name)
-            .map(|(at, _)| at)
-            .find(|at| text[at + name.len()..].starts_with('(') && !text[..*at].ends_with(is_word))
-            .map(|at| (at, *name))
-    });
-    calls.min_by_key(|(at, name)| (*at, std::cmp::Reverse(name.len())))
-}
-
-/// Where the bracket at the start of `text` closes.
-fn closing(text: &str) -> Option<usize> {
-    let mut depth = 0usize;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'(' => depth += 1,
-            b')' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            b';' | b'{' | b'}' => return None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Constants of the file, by the lines that define them, where `values` does not say otherwise.
-struct Globals<'s> {
-    source: &'s str,
-    values: &'s BTreeMap<String, i64>,
-}
-
-/// Constants that stand for others deeper than this are not followed.
-const DEEPEST: u32 = 8;
-
-impl Globals<'_> {
-    fn look_up(&self, name: &str, depth: u32) -> Option<i64> {
-        if let Some(value) = self.values.get(name) {
-            return Some(*value);
-        }
-        let text = definition(self.source, name).filter(|_| depth < DEEPEST)?;
-        fold_text(&rewritten(text), &Deeper { globals: self, depth: depth + 1 })
-    }
-}
-
-impl Constants for Globals<'_> {
-    fn value(&self, name: &str) -> Option<i64> {
-        self.look_up(name, 0)
-    }
-}
-
-struct Deeper<'g, 's> {
-    globals: &'g Globals<'s>,
-    depth: u32,
-}
-
-impl Constants for Deeper<'_, '_> {
-    fn value(&self, name: &str) -> Option<i64> {
-        self.globals.look_up(name, self.depth)
-    }
-}
-
-/// What `#define NAME …` or `const int NAME = …;` says, at the start of a line, if only one of them does.
-fn definition<'s>(source: &'s str, name: &str) -> Option<&'s str> {
-    let mut found = None;
-    for line in source.lines() {
-        let value = match line.strip_prefix("#define ") {
-            Some(rest) => rest.trim_start().strip_prefix(name).filter(|rest| rest.starts_with([' ', '\t'])),
-            None if ["const ", "constexpr ", "static const"].iter().any(|start| line.starts_with(start)) => {
-                let parts = line.split_once('=');
-                let named = parts.filter(|(left, _)| left.split_whitespace().next_back() == Some(name));
-                named.map(|(_, right)| right.split(';').next().unwrap_or_default())
-            }
-            None => None,
-        };
-        if let Some(value) = value {
-            if found.is_some() {
-                return None;
-            }
-            found = Some(value.split("//").next().unwrap_or_default().trim());
-        }
-    }
-    found
+    let template_values = launch.template_arguments.iter().map(|text| scope.fold(text)).collect();
+    Assumed { launch: assumed, unknown_sizes, template_values }
 }
 
 #[cfg(test)]
@@ -198,7 +72,7 @@ mod tests {
         let launches = &analysis.outline().launches;
         let with = |index: usize, values: &[(&str, i64)]| {
             let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-            assume(source, analysis.outline(), &launches[index], &values)
+            assume(source, analysis.outline(), &launches[index], &values).launch
         };
         let nothing = with(0, &[]);
         assert_eq!(nothing.grid.unwrap().value, None);
@@ -212,19 +86,5 @@ mod tests {
             (second.grid.unwrap().value, second.shared.unwrap().value),
             (Some([4, 1, 1]), Some([404, 1, 1]))
         );
-    }
-
-    #[test]
-    fn divisions_are_written_out() {
-        for (text, expected) in [
-            ("ceil_div(n, 4)", "(((n) + (4) - 1) / (4))"),
-            ("x + cdiv(f(a, b), c) * 2", "x + (((f(a, b)) + (c) - 1) / (c)) * 2"),
-            ("CEIL_DIV(ceil_div(a, b), c)", "((((((a) + (b) - 1) / (b))) + (c) - 1) / (c))"),
-            ("my_ceil_div(a, b)", "my_ceil_div(a, b)"),
-            ("ceil_div(a", "ceil_div(a"),
-            ("ceil_div(a, b, c)", "ceil_div(a, b, c)"),
-        ] {
-            assert_eq!(rewritten(text), expected);
-        }
     }
 }

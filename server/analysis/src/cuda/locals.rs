@@ -9,6 +9,7 @@ use stitch_findings::Span;
 
 use super::arguments::group_end;
 use super::lexer::{Kind, Token};
+use super::sizes::{Named, Sizes, spelled};
 use super::tidy::tidy;
 use crate::outline::TemplateParameter;
 use crate::rules::constants::{Constants, fold_dimensions, fold_text};
@@ -28,6 +29,8 @@ pub struct Locals<'o> {
     varying: Vec<String>,
     /// What a person said of names; it goes before what the text says.
     assumed: BTreeMap<String, i64>,
+    /// How much memory its names stand for, where that was asked for.
+    sizes: Option<Sizes>,
     template: &'o [TemplateParameter],
     outer: &'o dyn Constants,
 }
@@ -40,8 +43,14 @@ impl<'o> Locals<'o> {
         template: &'o [TemplateParameter],
         outer: &'o dyn Constants,
     ) -> Self {
-        let mut locals =
-            Self { locals: Vec::new(), varying: Vec::new(), assumed: BTreeMap::new(), template, outer };
+        let mut locals = Self {
+            locals: Vec::new(),
+            varying: Vec::new(),
+            assumed: BTreeMap::new(),
+            sizes: None,
+            template,
+            outer,
+        };
         let mut scopes: Vec<usize> = Vec::new();
         let mut list = Dim3List::default();
         let bytes = masked.as_bytes();
@@ -129,6 +138,28 @@ impl<'o> Locals<'o> {
         self
     }
 
+    /// The same, with what is known of the sizes of its vectors and arrays.
+    pub fn knowing(mut self, sizes: Sizes) -> Self {
+        self.sizes = Some(sizes);
+        self
+    }
+
+    /// The same, with values that its callers give its parameters, where the body neither changes nor hides them.
+    pub fn called_with(mut self, values: &BTreeMap<String, i64>) -> Self {
+        for (name, value) in values {
+            let hidden = self.locals.iter().any(|local| local.name == *name);
+            if !hidden && !self.varying.contains(name) {
+                self.assumed.entry(name.clone()).or_insert(*value);
+            }
+        }
+        self
+    }
+
+    /// Why the vector `name` has no size that is known at `at`, where it is one.
+    pub fn unknown_size(&self, name: &str, at: usize) -> Option<String> {
+        self.sizes.as_ref()?.unknown(name, at)
+    }
+
     /// The constants at the byte `at`.
     pub fn at(&self, at: usize) -> LocalsAt<'_, 'o> {
         LocalsAt { locals: self, at, depth: 0 }
@@ -203,6 +234,42 @@ pub struct LocalsAt<'l, 'o> {
 }
 
 impl LocalsAt<'_, '_> {
+    /// The byte it is about.
+    pub fn place(&self) -> usize {
+        self.at
+    }
+
+    /// The same at the byte `at`, one step deeper; `None` where that is too deep.
+    pub fn moved(&self, at: usize) -> Option<Self> {
+        (self.depth < DEEPEST).then_some(Self { locals: self.locals, at, depth: self.depth + 1 })
+    }
+
+    /// The value of an integer expression, sizes of vectors and arrays included.
+    pub fn fold(&self, text: &str) -> Option<i64> {
+        match self.spelled(text) {
+            Some(text) => fold_text(&text, self),
+            None => fold_text(text, self),
+        }
+    }
+
+    /// The value of a launch's grid or block.
+    pub fn fold_dimensions(&self, text: &str) -> Option<[i64; 3]> {
+        match self.spelled(text) {
+            Some(text) => fold_dimensions(&text, self),
+            None => fold_dimensions(text, self),
+        }
+    }
+
+    /// How many elements the vector `name` holds here.
+    pub fn count(&self, name: &str) -> Option<i64> {
+        self.locals.sizes.as_ref()?.count(name, self)
+    }
+
+    fn spelled(&self, text: &str) -> Option<String> {
+        let sizes = self.locals.sizes.as_ref()?;
+        spelled(text, &Spelling { sizes, scope: self })
+    }
+
     /// The local of this name that is seen here: `Err` if the name is a local's without a value.
     fn find(&self, name: &str) -> Result<Option<&Local>, ()> {
         let sees = |l: &&Local| l.name == name && l.visible.start <= self.at && self.at < l.visible.end;
@@ -224,7 +291,7 @@ impl Constants for LocalsAt<'_, '_> {
             return Some(*value);
         }
         if let Some(local) = self.find(name).ok()? {
-            return fold_text(&local.value, &self.within(local));
+            return self.within(local).fold(&local.value);
         }
         match self.locals.template.iter().find(|p| p.name == name) {
             Some(parameter) => fold_text(parameter.default.as_deref()?, self.locals.outer),
@@ -235,9 +302,36 @@ impl Constants for LocalsAt<'_, '_> {
 
     fn dimensions(&self, name: &str) -> Option<[i64; 3]> {
         match self.find(name).ok()? {
-            Some(local) => fold_dimensions(&local.value, &self.within(local)),
+            Some(local) => self.within(local).fold_dimensions(&local.value),
             None => self.locals.outer.dimensions(name),
         }
+    }
+}
+
+struct Spelling<'s, 'l, 'o> {
+    sizes: &'s Sizes,
+    scope: &'s LocalsAt<'l, 'o>,
+}
+
+impl Named for Spelling<'_, '_, '_> {
+    fn count(&self, name: &str) -> Option<i64> {
+        self.sizes.count(name, self.scope)
+    }
+
+    fn bytes(&self, name: &str) -> Option<i64> {
+        self.sizes.bytes(name, self.scope)
+    }
+
+    fn pointee(&self, name: &str) -> Option<i64> {
+        self.sizes.pointee(name, self.scope.at)
+    }
+
+    fn axes(&self, name: &str) -> Option<[i64; 3]> {
+        self.scope.dimensions(name)
+    }
+
+    fn integer(&self, text: &str) -> Option<i64> {
+        self.scope.moved(self.scope.at)?.fold(text)
     }
 }
 

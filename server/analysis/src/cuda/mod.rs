@@ -26,6 +26,7 @@ mod macros;
 mod mask;
 mod parse;
 mod reading;
+mod sizes;
 mod tidy;
 mod words;
 mod workspace;
@@ -33,7 +34,7 @@ mod workspace;
 #[cfg(test)]
 mod tests;
 
-pub use assume::assume;
+pub use assume::{Assumed, assume};
 pub use document::Document;
 pub use lexer::{Kind as TokenKind, Lexer, Token};
 pub use parse::KeepGoing;

@@ -135,9 +135,20 @@ fn rewrite(context: &Context, function: &Function, root: Node) -> Result<Proposa
         context.text(float)
     ));
     if operands.operations > 1 {
-        rewrite.assumed.push("no value on the way is beyond the range of a float, 3.4e38".to_owned());
+        rewrite.assumed.push(IN_RANGE.to_owned());
     }
     Ok(Proposal::Rewrite(rewrite))
+}
+
+/// Assumed where more than one operation is done in float in place of double.
+pub const IN_RANGE: &str = "no value on the way is beyond the range of a float, 3.4e38";
+
+/// Whether the expression around `node` has floats, integers and literals for operands, and becomes a float at once.
+pub fn ends_as_a_float(context: &Context, function: &Function, node: Node) -> bool {
+    let root = root(context, node);
+    macro_around(context, root).is_none()
+        && operands(context, function, root).is_ok_and(|found| found.float.is_some() && !found.compares)
+        && goes_to_a_float(context, function, root).is_ok()
 }
 
 /// The operands of an expression.

@@ -1,13 +1,14 @@
 //! `rewrite/powers-to-products`: a power with a small constant exponent as a product, a quotient or a root.
 //!
 //! The type of the call is kept, since what follows is computed in it: `pow(x, 2)` of a float is a double, so it becomes
-//! `(double)x * x`, unless its value is made a float at once.
+//! `(double)x * x`, unless its value is made a float at once, or all that it is computed with is a float, an integer or a literal and
+//! the whole becomes a float: then it is one too, and the literals can follow.
 
 use stitch_findings::Code;
 
 use super::context::span;
 use super::expression::{goes_straight_to, hoist, is_simple, macro_around, needs_parentheses, unused_name};
-use super::{Context, Edit, Function, Gain, Proposal, Rule};
+use super::{Context, Edit, Function, Gain, Proposal, Rule, literals};
 use crate::rules::facts::Power;
 
 /// The rule.
@@ -57,8 +58,12 @@ fn rewrite(context: &Context, function: &Function, power: &Power, form: Form) ->
     let base_text = context.text(power.base);
     let ty = power.base_type;
     is_plain(context, function, power, form)?;
-    let single =
-        is_single(power) || ty.is_float() && goes_straight_to(context, function, power.node).is_float();
+    let straight = ty.is_float() && goes_straight_to(context, function, power.node).is_float();
+    let through = !straight
+        && ty.is_float()
+        && !is_single(power)
+        && literals::ends_as_a_float(context, function, power.node);
+    let single = is_single(power) || straight || through;
     let mut edits = Vec::new();
     let base = if is_simple(context, power.base) || form == Form::Root {
         base_text.to_owned()
@@ -96,6 +101,9 @@ fn rewrite(context: &Context, function: &Function, power: &Power, form: Form) ->
         (true, true) => format!("`{base_text}` is a float"),
         (false, _) => "the result stays a double".to_owned(),
     });
+    if through {
+        rewrite.assumed.push(literals::IN_RANGE.to_owned());
+    }
     if form == Form::Root {
         rewrite.assumed.push(format!("`{base_text}` is neither -0 nor minus infinity"));
     }

@@ -87,7 +87,11 @@ fn inputs(inputs: &Inputs) -> String {
 }
 
 fn line(compared: &Compared) -> String {
-    let count = if compared.different > 0 {
+    let count = if compared.different > 0 && compared.different > compared.count {
+        // Words and lines that differ, beside no number or few.
+        let places = if compared.different == 1 { "place differs" } else { "places differ" };
+        format!("{} {places}", compared.different)
+    } else if compared.different > 0 {
         format!("{} of {} differ", compared.different, compared.count)
     } else {
         format!("{} the same", compared.count)

@@ -113,7 +113,7 @@ fn nearest<H: Half>(value: f64) -> u16 {
 
 /// A value that is exact or rounded to odd, in the format.
 #[inline(always)]
-pub(super) fn rounded<H: Half>(value: f64, rounding: Rounding) -> u16 {
+pub fn rounded<H: Half>(value: f64, rounding: Rounding) -> u16 {
     if rounding == Rounding::Rn { nearest::<H>(value) } else { directed::<H>(value, rounding) }
 }
 

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::environment::Environment;
 pub use error::ProgramError;
-pub use scratch::{DEFAULT_SCRATCH_LIMIT, Scratch, sweep};
+pub use scratch::{DEFAULT_SCRATCH_LIMIT, Scratch, leave, sweep};
 
 /// How long a program may run if nothing else is asked for.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(600);

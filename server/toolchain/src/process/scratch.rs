@@ -9,11 +9,14 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use crate::environment::Environment;
 use crate::removal::remove_folder;
+
+/// The file in an owner folder on which its process holds a lock.
+const LOCK: &str = ".lock";
 
 /// How much a scratch folder may hold, in bytes, if nothing else is asked for.
 pub const DEFAULT_SCRATCH_LIMIT: u64 = 2 << 30;
@@ -125,14 +128,31 @@ struct OwnerFolder {
     _lock: File,
 }
 
+type Owned = Mutex<Vec<(PathBuf, Arc<OwnerFolder>)>>;
+
+/// The owner folders of this process, by the folder that each is in.
+fn owned() -> MutexGuard<'static, Vec<(PathBuf, Arc<OwnerFolder>)>> {
+    static OWNED: OnceLock<Owned> = OnceLock::new();
+    OWNED.get_or_init(Mutex::default).lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Removes the owner folders of this process that hold nothing more; for its end. Those that do are left to the next process.
+pub fn leave() {
+    for (_, owner) in owned().drain(..) {
+        let lock = owner.path.join(LOCK);
+        let entries = fs::read_dir(&owner.path).map_or(2, |entries| entries.take(2).count());
+        if entries == 1 && fs::remove_file(&lock).is_ok() {
+            // Where another thread put something there meanwhile, it stays, and goes once it is old.
+            let _ = fs::remove_dir(&owner.path);
+        }
+    }
+}
+
 impl OwnerFolder {
     /// This process' owner folder in `base`: made once, and again if someone cleaned it away. The first time, what dead
     /// processes left is removed in the background.
     fn of(base: &Path) -> io::Result<Arc<Self>> {
-        type Owned = Mutex<Vec<(PathBuf, Arc<OwnerFolder>)>>;
-        static OWNED: OnceLock<Owned> = OnceLock::new();
-        let mut owned =
-            OWNED.get_or_init(Mutex::default).lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut owned = owned();
         let known = owned.iter().find(|(of, _)| of == base).map(|(_, owner)| Arc::clone(owner));
         match known {
             Some(owner) if owner.path.is_dir() => return Ok(owner),
@@ -157,7 +177,7 @@ impl OwnerFolder {
             ));
         }
         let half_made = tempfile::Builder::new().prefix(".new-").tempdir_in(base)?;
-        let lock = File::create(half_made.path().join(".lock"))?;
+        let lock = File::create(half_made.path().join(LOCK))?;
         lock.try_lock().map_err(io::Error::from)?;
         let half_made = half_made.keep();
         let name = half_made.file_name().unwrap_or_default().to_string_lossy().replace(".new-", "owner-");
@@ -187,7 +207,7 @@ pub fn sweep(base: &Path) -> usize {
 }
 
 fn owner_is_dead(owner: &Path) -> bool {
-    match File::open(owner.join(".lock")) {
+    match File::open(owner.join(LOCK)) {
         Ok(lock) => match lock.try_lock() {
             Ok(()) => true,
             // An unknown error (a file system without locks) must not cost a living process its files.
@@ -240,6 +260,19 @@ mod tests {
         assert!(alive.path().exists());
         assert!(base.path().join("stranger").exists());
         assert_eq!(sweep(base.path()), 0);
+    }
+
+    #[test]
+    fn an_end_leaves_nothing_but_what_is_in_use() {
+        let (empty, used) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        drop(Scratch::new_in(empty.path(), "job").unwrap());
+        let alive = Scratch::new_in(used.path(), "job").unwrap();
+        leave();
+        assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
+        assert!(alive.path().is_dir());
+        assert_eq!(sweep(used.path()), 0, "its lock is held still");
+        // Another one is made where one is wanted.
+        assert!(Scratch::new_in(empty.path(), "job").unwrap().path().is_dir());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use stitch_toolchain::compile_commands::FlagsProblem;
-use stitch_toolchain::process::ProgramError;
+use stitch_toolchain::process::{Output, ProgramError};
 
 use crate::compiler_text::{Level, Message, Origin};
 
@@ -28,6 +28,14 @@ pub enum Trouble {
     #[error("could not run nvcc: {reason}")]
     Compiler {
         /// What the system said, and what to do.
+        reason: String,
+    },
+    /// It printed far more than is kept, and was ended.
+    #[error("the compile was ended, since it had printed more than {megabytes} MB of messages: {reason}")]
+    Flooded {
+        /// How much, in millions of bytes.
+        megabytes: u64,
+        /// The first error, and what it may come from.
         reason: String,
     },
     /// The host compiler is missing, or this nvcc does not take it.
@@ -109,6 +117,7 @@ impl Trouble {
         match self {
             Self::Architecture { .. }
             | Self::Options { .. }
+            | Self::Flooded { .. }
             | Self::Database(_)
             | Self::Name { .. }
             | Self::Unreadable { .. } => Lack::Input,
@@ -162,9 +171,30 @@ impl From<ProgramError> for Trouble {
         match error {
             ProgramError::Cancelled { .. } => Self::Cancelled,
             ProgramError::TimedOut { limit, .. } => Self::TimedOut { seconds: limit.as_secs() },
+            ProgramError::Flooded { limit, output, .. } => {
+                Self::Flooded { megabytes: limit / 1_000_000, reason: flood(&output) }
+            }
             // More may follow it in the same sentence.
             other => Self::Compiler { reason: other.to_string().trim_end_matches('.').to_owned() },
         }
+    }
+}
+
+/// What a flood of messages begins with, and what to do.
+fn flood(output: &Output) -> String {
+    let texts = [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let error = texts.iter().flat_map(|text| text.lines()).find(|line| line.contains("error"));
+    match error.map(str::trim) {
+        // Each file that includes itself twice does so 2^200 times.
+        Some(line) if line.contains("nested") => {
+            format!(
+                "files include one another without an end (`{line}`); put `#pragma once` at their top, or take the `#include` out"
+            )
+        }
+        Some(line) => {
+            format!("the first error is `{line}`; mend that, or run the command by hand to see the rest")
+        }
+        None => "none is an error; run the command by hand to see them".to_owned(),
     }
 }
 
@@ -241,6 +271,31 @@ pub(super) fn of_silence(text: &str) -> Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flood_is_told_by_its_first_error() {
+        let of = |text: &str| {
+            let output = Output { stdout: Vec::new(), stderr: text.into() };
+            let error =
+                ProgramError::Flooded { program: "nvcc".into(), limit: 33_000_000, output: output.into() };
+            Trouble::from(error)
+        };
+        let nested = of(
+            "In file included from a.cu:1,\na.cu:1:10: error: #include nested depth 200 exceeds maximum of 200\n",
+        );
+        assert_eq!(nested.lack(), Lack::Input);
+        let said = nested.to_string();
+        for part in [
+            "more than 33 MB of messages",
+            "include one another without an end",
+            "nested depth 200",
+            "#pragma once",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(of("a.cu(3): error: x\n").to_string().contains("the first error is `a.cu(3): error: x`"));
+        assert!(of("").to_string().contains("run the command by hand"));
+    }
 
     #[test]
     fn trouble_ends_without_a_full_stop() {

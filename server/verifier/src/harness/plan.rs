@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stitch_analysis::{Function, Launch, Outline};
+use stitch_analysis::{Assumed, Function, Launch, Outline};
 
 use super::answers::Answers;
 use super::model::{Argument, Array, Harness, Scalar};
@@ -76,11 +76,12 @@ pub fn plan(
         }
     }
     check_answers(&name, &parameters, answers)?;
-    let launch = best_launch(outline, kernel).map(|launch| {
+    let assumed = best_launch(outline, kernel).map(|launch| {
         let values = said_of_names(launch, &parameters, answers);
         stitch_analysis::assume(source, outline, launch, &values)
     });
-    let planner = Planner { kernel, source, answers, launch: launch.as_ref(), outline };
+    let launch = assumed.as_ref().map(|assumed| &assumed.launch);
+    let planner = Planner { kernel, source, answers, launch, assumed: assumed.as_ref(), outline };
     planner.plan(name, &parameters, written)
 }
 
@@ -167,6 +168,7 @@ struct Planner<'a> {
     source: &'a str,
     answers: &'a Answers,
     launch: Option<&'a Launch>,
+    assumed: Option<&'a Assumed>,
     outline: &'a Outline,
 }
 
@@ -206,8 +208,10 @@ impl Planner<'_> {
         let launched = self.launch.map(|launch| launch.template_arguments.as_slice()).unwrap_or_default();
         let mut found = Vec::new();
         for (index, parameter) in self.kernel.template_parameters.iter().enumerate() {
-            let of_launch = launched.get(index).filter(|text| self.means_the_same_here(text));
-            let value = said.and_then(|said| said.get(index)).or(of_launch).or(parameter.default.as_ref());
+            let of_launch = launched.get(index).filter(|text| self.means_the_same_here(text)).cloned();
+            let of_launch = of_launch.or_else(|| self.integer_template_argument(index, &parameter.kind));
+            let value =
+                said.and_then(|said| said.get(index)).or(of_launch.as_ref()).or(parameter.default.as_ref());
             let is_type = matches!(parameter.kind.as_str(), "typename" | "class");
             match value {
                 Some(value) => found.push((is_type, parameter.name.clone(), value.clone())),
@@ -225,6 +229,15 @@ impl Planner<'_> {
             needs.flags.push(format!("--template {}", example.collect::<Vec<_>>().join(",")));
         }
         found
+    }
+
+    /// The value of a template argument of the launch, where the parameter is an integer.
+    fn integer_template_argument(&self, index: usize, kind: &str) -> Option<String> {
+        const INTEGERS: [&str; 6] = ["int", "unsigned", "size_t", "std::size_t", "uint32_t", "long"];
+        let words: Vec<&str> = kind.split_whitespace().filter(|word| *word != "const").collect();
+        let is_integer = !words.is_empty() && words.iter().all(|word| INTEGERS.contains(word));
+        let value = (*self.assumed?.template_values.get(index)?).filter(|_| is_integer)?;
+        Some(value.to_string())
     }
 
     /// Whether a template argument of a launch means outside of its function what it means there: numbers, types, and names that
@@ -260,7 +273,9 @@ impl Planner<'_> {
                 } else if let Some(bytes) = fact.bytes.filter(|bytes| *bytes > 0) {
                     (format!("{bytes} / sizeof({element})"), format!("allocated before {}", of_launch()))
                 } else {
-                    needs.missing.push(format!("how many elements `{name}` ({element}) has"));
+                    let why = self.assumed.and_then(|assumed| assumed.unknown_sizes.get(index)?.as_deref());
+                    let why = why.map(|why| format!(": {why}, for {}", of_launch())).unwrap_or_default();
+                    needs.missing.push(format!("how many elements `{name}` ({element}) has{why}"));
                     needs.flags.push(format!("--shape {name}=1024"));
                     return None;
                 };

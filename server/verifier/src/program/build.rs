@@ -128,6 +128,11 @@ const MOST_LINES: usize = 6;
 
 /// The first errors of what a compiler said, or else its last words.
 pub(crate) fn said(text: &str) -> String {
+    if text.contains("undefined reference to `main'") {
+        // What the linker says of it names object files that nobody knows.
+        return "The file has no `main`. Name the kernel, and a harness is made for it: `FILE.cu::KERNEL`."
+            .to_owned();
+    }
     let tells = |line: &&str| {
         ["error", "fatal", "undefined reference", "multiple definition"]
             .iter()
@@ -138,14 +143,7 @@ pub(crate) fn said(text: &str) -> String {
         let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines = all[all.len().saturating_sub(MOST_LINES)..].to_vec();
     }
-    let mut said =
-        if lines.is_empty() { "The build failed and said nothing.".to_owned() } else { lines.join("\n") };
-    if text.contains("undefined reference to `main'") {
-        said.push_str(
-            "\nThe file has no `main`. Name the kernel, and a harness is made for it: `FILE.cu::KERNEL`.",
-        );
-    }
-    said
+    if lines.is_empty() { "The build failed and said nothing.".to_owned() } else { lines.join("\n") }
 }
 
 /// Flags that are added before a build is left to fail.
@@ -380,6 +378,9 @@ mod tests {
         assert_eq!(said(text), "a.cu(5): error: y\n1 error detected");
         assert_eq!(said("make: nothing\n\n"), "make: nothing");
         assert!(said("").contains("said nothing"));
-        assert!(said("undefined reference to `main'").contains("FILE.cu::KERNEL"));
+        let linker = "/usr/bin/ld: crt1.o: in function `_start':\n(.text+0x17): undefined reference to `main'\ncollect2: error: ld returned 1\n";
+        assert!(
+            said(linker).starts_with("The file has no `main`") && said(linker).contains("FILE.cu::KERNEL")
+        );
     }
 }

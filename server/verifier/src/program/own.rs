@@ -85,6 +85,12 @@ impl BuildError {
     pub(super) fn of(error: ProgramError, command: &str) -> Self {
         match error {
             ProgramError::Cancelled { .. } => Self::Cancelled,
+            ProgramError::Flooded { ref output, .. } => {
+                let text =
+                    [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+                // The beginning and the end of far more than anyone reads; its first errors are told.
+                Self::Compiler { text: text.concat(), command: command.to_owned() }
+            }
             error => Self::Program { command: command.to_owned(), source: error },
         }
     }

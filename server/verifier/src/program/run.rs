@@ -184,6 +184,10 @@ async fn on_device(
         .output_limit(OUTPUT_LIMIT)
         .time_limit(running.time_limit);
     let options = &running.simulation;
+    let process = match options.date {
+        Some(date) => watch::hold_the_date(process, date).await,
+        None => process,
+    };
     if !options.record {
         return ended(process.run(cancel).await);
     }

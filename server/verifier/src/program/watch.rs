@@ -4,6 +4,7 @@ use stitch_session::folders::Folders;
 use stitch_toolchain::process::Program as Process;
 
 use super::run::{Ran, RunError};
+use crate::clock;
 use crate::device;
 use crate::simulation::compiler;
 use crate::watch::{Service, VARIABLE, Watched, front, search_path};
@@ -31,6 +32,21 @@ fn prepare(perturb: Option<u64>) -> Result<(std::ffi::OsString, Service), String
     let folder = front(&cache, &compiler(), &real).map_err(|error| error.to_string())?;
     let service = Service::start(perturb).map_err(|error| format!("there is no socket ({error})"))?;
     Ok((search_path(&folder, std::env::var_os("LD_LIBRARY_PATH")), service))
+}
+
+/// The process with the date held at `date`; as it was, where that can't be done.
+pub(super) async fn hold_the_date(process: Process, date: u64) -> Process {
+    let held = tokio::task::spawn_blocking(move || {
+        let cache = Folders::find().cache.unwrap_or_else(std::env::temp_dir).join("watch");
+        clock::variables(date, &cache, &compiler()).map_err(|error| error.to_string())
+    });
+    match held.await.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(variables) => process.envs(variables),
+        Err(why) => {
+            tracing::debug!("the date is not held: {why}");
+            process
+        }
+    }
 }
 
 /// The run with what was seen of its copies.

@@ -1,5 +1,6 @@
 //! What the simulator's process does with its order.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,6 +11,7 @@ use stitch_simulator::runtime::stub::StubError;
 use stitch_simulator::runtime::{self, Config, Executor, ServeError, Watch};
 
 use super::Order;
+use crate::clock;
 
 /// Why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +45,7 @@ pub fn obey(order: &Order, cache: &Path) -> Result<u8, ObeyError> {
     let config = Config {
         command: command.chain(order.arguments.iter().map(Into::into)).collect(),
         folder: None,
-        environment: Vec::new(),
+        environment: held(order.date, cache),
         device,
         engine: Box::new(Executor::new(device, order.counters, order.sample)),
         cache: cache.to_owned(),
@@ -69,6 +71,18 @@ pub fn obey(order: &Order, cache: &Path) -> Result<u8, ObeyError> {
         Ending::Signalled(signal) => status(128 + signal),
         Ending::Running | Ending::TimeLimit | Ending::Cancelled => 1,
     })
+}
+
+/// The variables that hold the date. Without the library, which needs the compiler that the simulator's own needs, it is not held.
+fn held(date: Option<u64>, cache: &Path) -> Vec<(OsString, OsString)> {
+    let Some(date) = date else { return Vec::new() };
+    match clock::variables(date, cache, &compiler()) {
+        Ok(variables) => variables.into(),
+        Err(error) => {
+            tracing::debug!("the date is not held: {error}");
+            Vec::new()
+        }
+    }
 }
 
 /// The C compiler for libraries that are put before a program.

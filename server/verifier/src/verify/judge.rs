@@ -137,7 +137,9 @@ impl Judge {
                 places(result.different),
                 named.join("; ")
             );
-            self.accuse(Code::VERIFY_WRONG_RESULT, Answer::Wrong, message, WRONG_ADVICE);
+            // Words and missing lines have no error; a tolerance allows them none.
+            let is_number = result.differences.iter().any(|difference| difference.relative.is_some());
+            self.accuse(Code::VERIFY_WRONG_RESULT, Answer::Wrong, message, advice(is_number));
         }
         self.verdict.compared.push(of_text(result, what, tolerance, inputs));
     }
@@ -156,7 +158,7 @@ impl Judge {
         let result = compare_bytes(interpretation, expected, again, got, tolerance);
         if !result.is_same() {
             let message = format!("The {what} is wrong (inputs {inputs}): {}.", wrong_bytes(&result));
-            self.accuse(Code::VERIFY_WRONG_RESULT, Answer::Wrong, message, WRONG_ADVICE);
+            self.accuse(Code::VERIFY_WRONG_RESULT, Answer::Wrong, message, advice(rounds(&result)));
         }
         self.verdict.compared.push(of_bytes(&result, what, inputs));
     }
@@ -231,6 +233,16 @@ impl Judge {
         }
         self.verdict
     }
+}
+
+/// Whether a tolerance can make these arrays the same: floating-point numbers, as many of them.
+fn rounds(result: &BytesComparison) -> bool {
+    result.interpretation.element.is_floating() && result.size == result.candidate_size
+}
+
+/// What to do about a wrong result.
+fn advice(may_round: bool) -> &'static str {
+    if may_round { WRONG_ADVICE } else { "" }
 }
 
 const WRONG_ADVICE: &str = "If the candidate only rounds otherwise, say how far it may be off: `--tolerance 1e-3`, or `tolerance` of the target.";

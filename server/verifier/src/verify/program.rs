@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::judge::{self, Judge};
 use super::request::{Progress, Request, VerifyError};
+use crate::clock;
 use crate::compare::Types;
 use crate::program::{BuildError, Built, End, Program, Ran, RunDevice, Running, Target, build, run};
 use crate::simulation::Options;
@@ -46,7 +47,8 @@ pub(super) async fn verify(
     else {
         return Ok(judge.finish());
     };
-    let mut rounds = Rounds { request, cancel, progress, wall: Duration::ZERO };
+    let date = clock::today();
+    let mut rounds = Rounds { request, cancel, progress, wall: Duration::ZERO, date };
     rounds.run(&built, &built_candidate, reference, &mut judge).await?;
     not_checked(device, &mut judge);
     Ok(judge.finish())
@@ -81,6 +83,9 @@ pub(super) fn built_or_accused(
 /// What a verdict says of speed as long as nobody timed the candidate.
 pub const UNTIMED: &str = "Whether the candidate is faster was not measured.";
 
+/// Said of a program that would have other data in each run.
+const SEEDED: &str = "The program seems to seed its random numbers by the clock or the system: all runs that are compared were told the same date and random numbers.";
+
 /// What no verdict of today looks at.
 pub(super) fn not_checked(device: &RunDevice, judge: &mut Judge) {
     let list = &mut judge.verdict.not_checked;
@@ -104,6 +109,8 @@ struct Rounds<'a> {
     progress: &'a Progress<'a>,
     /// How long the reference took.
     wall: Duration,
+    /// The date at which each run begins, in seconds since 1970; other inputs have another one.
+    date: u64,
 }
 
 impl Rounds<'_> {
@@ -145,6 +152,9 @@ impl Rounds<'_> {
                 "What the host reads without a copy (managed, mapped memory) was compared only as far as it was printed.".to_owned(),
             );
         }
+        if texts.iter().any(|text| clock::seeds_by_the_clock(text)) {
+            judge.verdict.notes.push(SEEDED.to_owned());
+        }
         judge.text(&first.stdout, &again.stdout, &got.stdout, tolerance, AS_THEY_ARE);
         judge.unseen(&first, &got);
         let Some(expected) = &first.copies else {
@@ -172,6 +182,7 @@ impl Rounds<'_> {
     ) -> Result<(), VerifyError> {
         const PERTURBED: &str = "perturbed";
         let seed = secret();
+        self.date = clock::earlier(self.date, secret());
         (self.progress)("running the reference with other inputs");
         let expected = self.reference(reference, Some(seed)).await?;
         let buffers = expected.perturbed;
@@ -241,6 +252,7 @@ impl Rounds<'_> {
                 executable: self.request.executable.clone(),
                 perturb,
                 record: true,
+                date: Some(self.date),
                 counters: false,
                 sample: None,
             },

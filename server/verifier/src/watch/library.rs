@@ -115,7 +115,8 @@ fn fingerprint(compiler: &str, real: &Path) -> u64 {
 fn compile(sources: &Path, library: &Path, compiler: &str) -> Result<(), LibraryError> {
     // A library of the real one's other name, which holds nothing: linked with the real one itself, ours would need its own name.
     let soname = format!("-Wl,-soname,{}", protocol::REAL_NAME);
-    run(sources, compiler, &[&soname, "nothing.c", "-o", "nothing.so"], &[])?;
+    let nothing = [&FLAGS[..], &[&soname, "nothing.c", "-o", "nothing.so"]].concat();
+    compile_in(sources, compiler, &nothing, &[])?;
     let soname = format!("-Wl,-soname,{NAME}");
     let link = [
         "-Wl,--no-as-needed",
@@ -126,13 +127,23 @@ fn compile(sources: &Path, library: &Path, compiler: &str) -> Result<(), Library
         "-ldl",
     ];
     let output = library.join(NAME);
-    run(sources, compiler, &[&[&*soname, "front.c"], &link[..], &["-o"]].concat(), &[output.as_os_str()])
+    let arguments = [&FLAGS[..], &[&*soname, "front.c"], &link[..], &["-o"]].concat();
+    compile_in(sources, compiler, &arguments, &[output.as_os_str()])
 }
 
-fn run(folder: &Path, compiler: &str, arguments: &[&str], output: &[&OsStr]) -> Result<(), LibraryError> {
+/// Compiles in `folder`, `output` being the last of the arguments.
+///
+/// # Errors
+/// The compiler is missing or fails.
+pub(crate) fn compile_in(
+    folder: &Path,
+    compiler: &str,
+    arguments: &[&str],
+    output: &[&OsStr],
+) -> Result<(), LibraryError> {
     let mut words = compiler.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or("cc"));
-    command.args(words).current_dir(folder).args(FLAGS).args(arguments).args(output);
+    command.args(words).current_dir(folder).args(arguments).args(output);
     let output = command
         .output()
         .map_err(|source| LibraryError::NoCompiler { compiler: compiler.to_owned(), source })?;

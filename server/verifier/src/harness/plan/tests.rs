@@ -105,10 +105,47 @@ fn template_arguments_of_a_launch_are_taken_where_they_mean_the_same() {
     for (launch, expected) in [
         ("void f() { float* d; cudaMalloc(&d, 4); k<float, 32><<<1, 32>>>(d); }", Some("float")),
         ("template <typename U> void f() { U* d; cudaMalloc(&d, 4); k<U, 32><<<1, 32>>>(d); }", None),
-        ("void f() { const int b = 32; float* d; cudaMalloc(&d, 4); k<float, b><<<1, b>>>(d); }", None),
+        (
+            "void f() { const int b = 32; float* d; cudaMalloc(&d, 4); k<float, b><<<1, b>>>(d); }",
+            Some("float"),
+        ),
+        ("void f() { int b = 32; g(&b); float* d; cudaMalloc(&d, 4); k<float, b><<<1, 8>>>(d); }", None),
     ] {
         let result = of(&format!("{kernel}{launch}"), "k", &Answers::default());
         let found = result.as_ref().ok().map(|harness| harness.template[0].2.as_str());
         assert_eq!(found, expected, "{launch}: {result:?}");
     }
+}
+
+#[test]
+fn the_examples_need_no_question() {
+    let chain = include_str!("../../../../../tests/examples/chain.cu");
+    let sizes = |source: &str, kernel: &str| {
+        let harness = of(source, kernel, &Answers::default()).unwrap();
+        harness.arrays().map(|array| array.count.clone()).collect::<Vec<_>>()
+    };
+    let transpose = include_str!("../../../../../tests/examples/transpose.cu");
+    assert_eq!(sizes(transpose, "transpose"), ["600000 / sizeof(float)", "600000 / sizeof(float)"]);
+    let reduction = include_str!("../../../../../tests/examples/reduction.cu");
+    assert_eq!(sizes(reduction, "sum_blocks"), ["1564 / sizeof(float)", "400000 / sizeof(float)"]);
+    for kernel in ["normalise", "energy", "gelu"] {
+        assert!(sizes(chain, kernel).iter().all(|size| size == "200000 / sizeof(float)"), "{kernel}");
+    }
+}
+
+#[test]
+fn an_allocation_of_a_size_that_is_not_known_is_named() {
+    let source = "#include <vector>\n__global__ void k(float* y, int n) {}\nvoid f(int n) { std::vector<float> v(n); float* d;\n\
+        cudaMalloc(&d, v.size() * sizeof(float));\nk<<<1, 32>>>(d, 7); }\n";
+    let error = of(source, "k", &Answers::default()).unwrap_err().to_string();
+    let expected = "how many elements `y` (float) has: `d` is allocated with `v.size() * sizeof(float)` bytes, and `v` is made with `n` elements, for the launch at line 5";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn a_template_argument_that_is_a_local_integer_is_its_value() {
+    let source = "template <int B> __global__ void k(float* y) {}\nvoid f() { constexpr int block = 64; float* d; cudaMalloc(&d, 256);\n\
+        k<block><<<1, block>>>(d); }\n";
+    let harness = of(source, "k", &Answers::default()).unwrap();
+    assert_eq!(harness.template, [(false, "B".to_owned(), "64".to_owned())]);
 }
