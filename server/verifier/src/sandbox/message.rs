@@ -65,6 +65,15 @@ impl Plan {
     pub fn with(isolation: Isolation) -> Self {
         Self { isolation, fresh_proc: true, landlock: true, seccomp: true }
     }
+
+    /// Whether nothing is left out of namespaces and mounts.
+    pub(super) fn is_full(&self) -> bool {
+        let has_mounts = matches!(
+            self.isolation,
+            Isolation::Bubblewrap(_) | Isolation::User { mounts: true } | Isolation::Root { mounts: true }
+        );
+        has_mounts && self.fresh_proc
+    }
 }
 
 /// What a stage is told.

@@ -23,8 +23,10 @@ use super::{Active, Isolation, Layer, bubblewrap, cgroup, inner, layout, namespa
 
 /// What is used is looked at this often at most; less often if looking takes long.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Looking may take this part of one core.
+/// Looking may take this part of one core,
 const LOOK_SHARE: u32 = 10;
+/// unless that would be too seldom: memory fills fast.
+const LOOK_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 /// Processes of our own that are counted with the job's.
 pub(super) const OWN_TASKS: u64 = 4;
 /// How long is waited for a child that is about to end.
@@ -180,7 +182,7 @@ impl<'a> Watch<'a> {
             if last.elapsed() >= self.pause && self.end.is_none() {
                 let began = Instant::now();
                 self.look();
-                self.pause = LOOK_EVERY.max(began.elapsed() * LOOK_SHARE);
+                self.pause = (began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
                 last = Instant::now();
             }
         };
@@ -295,7 +297,9 @@ impl<'a> Watch<'a> {
             // Who should have told how it ended was killed.
             None if self.begun => End::Itself(Signal::SIGKILL as i32),
             None => {
-                let why = format!("{} ended with wait status {status}", self.order.plan.isolation);
+                let how = if status & 0x7f == 0 { "status" } else { "signal" };
+                let number = if status & 0x7f == 0 { status >> 8 } else { status & 0x7f };
+                let why = format!("{} ended with {how} {number}", self.order.plan.isolation);
                 End::Failed(Failure::new("starting the sandbox", why))
             }
         };

@@ -44,7 +44,7 @@ impl Sandbox {
             match Self::with_plan(executable, plan.clone()).await {
                 Ok(mut sandbox) => {
                     // What was tried before and would have been no better is no loss.
-                    if plan.isolation == Isolation::None || !plan.fresh_proc || !sandbox.active.is_tight() {
+                    if !plan.is_full() || !sandbox.active.is_tight() {
                         sandbox.known.merge(reasons.clone());
                         sandbox.active.merge(reasons);
                     }
@@ -52,7 +52,10 @@ impl Sandbox {
                     return Ok(sandbox);
                 }
                 Err(error) => {
-                    reasons.lack(plan.isolation.to_string(), reason(&plan.isolation, &error));
+                    // Why less than everything can't be had either, says the same again.
+                    if plan.is_full() {
+                        reasons.lack(plan.isolation.to_string(), reason(&plan.isolation, &error));
+                    }
                     last = Some(error);
                 }
             }

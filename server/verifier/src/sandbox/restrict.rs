@@ -115,12 +115,13 @@ pub(super) fn of_namespaces(order: &Order, active: &mut Active) {
     if matches!(order.plan.isolation, Isolation::Bubblewrap(_)) {
         active.add(Layer::Bubblewrap);
     }
+    let mut lacking = Vec::new();
     for (kind, layer, words) in [
         ("user", Layer::UserNamespace, None),
-        ("mnt", Layer::Files, Some("a file system of its own")),
-        ("pid", Layer::PidNamespace, Some("a process namespace")),
-        ("net", Layer::NetworkNamespace, Some("a network namespace")),
-        ("ipc", Layer::IpcNamespace, Some("an IPC namespace")),
+        ("mnt", Layer::Files, Some("files")),
+        ("pid", Layer::PidNamespace, Some("processes")),
+        ("net", Layer::NetworkNamespace, Some("network")),
+        ("ipc", Layer::IpcNamespace, Some("shared memory")),
         ("uts", Layer::UtsNamespace, None),
         ("cgroup", Layer::CgroupNamespace, None),
     ] {
@@ -130,7 +131,11 @@ pub(super) fn of_namespaces(order: &Order, active: &mut Active) {
         if is_own && (layer != Layer::Files || mounts) {
             active.add(layer);
         } else if let Some(words) = words {
-            active.lack(words, format!("the job runs with {}", order.plan.isolation));
+            lacking.push(words);
         }
+    }
+    if !lacking.is_empty() {
+        let what = format!("namespaces for {}", lacking.join(", "));
+        active.lack(what, format!("jobs run with {} here", order.plan.isolation));
     }
 }
