@@ -183,13 +183,14 @@ pub(super) fn readable(policy: &Policy) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether a path is the home folder, or a folder that it lies in: showing that would show everything.
-pub(super) fn shows_home(path: &Path, home: Option<&Path>) -> io::Result<bool> {
+/// Whether a path is a home folder, or a folder that one lies in: showing that would show everything.
+///
+/// # Errors
+/// The path is not there.
+pub(super) fn shows_home(path: &Path, homes: &[PathBuf]) -> io::Result<bool> {
     let real = fs::canonicalize(path)?;
-    let Some(home) = home.and_then(|home| fs::canonicalize(home).ok()) else {
-        return Ok(real == Path::new("/"));
-    };
-    Ok(real == Path::new("/") || home.starts_with(&real))
+    let mut homes = homes.iter().filter_map(|home| fs::canonicalize(home).ok());
+    Ok(real == Path::new("/") || homes.any(|home| home.starts_with(&real)))
 }
 
 #[cfg(test)]
@@ -234,9 +235,9 @@ mod tests {
     fn the_home_folder_is_never_shown_whole() {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("project")).unwrap();
-        let shows = |path: &Path| shows_home(path, Some(home.path())).unwrap();
+        let shows = |path: &Path| shows_home(path, &[home.path().to_owned()]).unwrap();
         assert!(shows(home.path()) && shows(home.path().parent().unwrap()) && shows(Path::new("/")));
         assert!(!shows(&home.path().join("project")) && !shows(Path::new("/usr")));
-        assert!(shows_home(&home.path().join("nothing"), Some(home.path())).is_err());
+        assert!(shows_home(&home.path().join("nothing"), &[]).is_err());
     }
 }

@@ -119,11 +119,13 @@ pub fn stage() -> ! {
     std::process::exit(127)
 }
 
-/// The person's home folder, by the environment and by the list of users.
-fn home() -> Option<PathBuf> {
-    let by_variable = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    by_variable.filter(|home| home != Path::new("/")).or_else(|| {
-        let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten()?;
-        (user.dir != Path::new("/")).then_some(user.dir)
-    })
+/// The person's home folders: by the environment, and by the list of users.
+fn homes() -> Vec<PathBuf> {
+    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten();
+    let mut homes: Vec<_> = std::env::var_os("HOME").map(PathBuf::from).into_iter().collect();
+    homes.extend(user.map(|user| user.dir));
+    // A user without one has the root, or a place that is not there.
+    homes.retain(|home| home.is_absolute() && home != Path::new("/") && home.is_dir());
+    homes.dedup();
+    homes
 }

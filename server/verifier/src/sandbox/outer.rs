@@ -47,7 +47,7 @@ pub(super) fn run(mut order: Order) -> ! {
             write_report(&order, &Active::default(), Some(&end));
             end
         },
-        |(child, messages)| Watch::new(&order, child, messages).to_the_end(),
+        |(child, messages)| Watch::new(&order, child, messages).finish(),
     );
     match end {
         End::Itself(status) => leave_as(status),
@@ -163,23 +163,39 @@ struct Watch<'a> {
     /// Whether the program was about to start.
     begun: bool,
     end: Option<End>,
+    /// Whether a limit was passed.
+    killed: bool,
     pause: Duration,
 }
 
 impl<'a> Watch<'a> {
     fn new(order: &'a Order, child: Pid, messages: File) -> Self {
         let (text, active) = (Vec::new(), Active::default());
-        Self { order, child, messages, text, active, begun: false, end: None, pause: LOOK_EVERY }
+        Self {
+            order,
+            child,
+            messages,
+            text,
+            active,
+            begun: false,
+            end: None,
+            killed: false,
+            pause: LOOK_EVERY,
+        }
     }
 
-    fn to_the_end(mut self) -> End {
+    fn finish(mut self) -> End {
         let mut last = Instant::now();
         let status = loop {
             self.listen(self.pause);
             if let Some(status) = self.reap() {
                 break status;
             }
-            if last.elapsed() >= self.pause && self.end.is_none() {
+            if last.elapsed() >= self.pause && self.killed {
+                // What was being started meanwhile has escaped the first time.
+                self.kill();
+                last = Instant::now();
+            } else if last.elapsed() >= self.pause && self.end.is_none() {
                 let began = Instant::now();
                 self.look();
                 self.pause = (began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
@@ -273,6 +289,7 @@ impl<'a> Watch<'a> {
             return;
         };
         self.end = Some(end);
+        self.killed = true;
         self.kill();
     }
 

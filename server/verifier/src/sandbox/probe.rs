@@ -10,7 +10,7 @@ use stitch_toolchain::environment::Environment;
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Active, GpuProof, Isolation, Plan, Policy, Ran, SUBCOMMAND, Sandbox, SandboxError, Seen, home};
+use super::{Active, GpuProof, Isolation, Plan, Policy, Ran, SUBCOMMAND, Sandbox, SandboxError, Seen, homes};
 
 /// How long a probe may run. It takes some ten milliseconds; the first use of a GPU takes seconds.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -128,7 +128,7 @@ impl Sandbox {
     /// Looks around inside.
     async fn look(&self) -> Result<(Ran, Seen), SandboxError> {
         let mut arguments: Vec<OsString> = vec![SUBCOMMAND.into(), "--look".into()];
-        arguments.extend(home().map(OsString::from));
+        arguments.extend(homes().into_iter().next().map(OsString::from));
         let ran = self.run_own(arguments, |policy| policy.memory(MEMORY)).await?;
         let failed = |why: String| SandboxError::NotMade {
             program: self.executable.clone(),

@@ -8,7 +8,7 @@ use stitch_toolchain::process::{Finished, Program, ProgramError, Scratch};
 use tokio_util::sync::CancellationToken;
 
 use super::message::{End, LONGEST_ORDER, Order, Report, VARIABLE};
-use super::{Active, Isolation, Policy, SUBCOMMAND, Sandbox, SandboxError, home, layout};
+use super::{Active, Isolation, Policy, SUBCOMMAND, Sandbox, SandboxError, homes, layout};
 
 /// A job that is ready to run.
 #[derive(Debug)]
@@ -178,7 +178,7 @@ fn named(error: ProgramError, meant: PathBuf) -> ProgramError {
 /// Whether a policy can be.
 fn check(policy: &Policy, scratch: &Scratch) -> Result<(), SandboxError> {
     let refuse = |reason: String| Err(SandboxError::Policy { program: policy.program.clone(), reason });
-    let home = home();
+    let homes = homes();
     if !cfg!(target_os = "linux") {
         return refuse("only Linux has what it takes; use a machine or a container with Linux".into());
     }
@@ -186,7 +186,7 @@ fn check(policy: &Policy, scratch: &Scratch) -> Result<(), SandboxError> {
         return refuse("its path is relative; give it from the root on".into());
     }
     for path in policy.all_readable().chain(policy.folder.as_deref()) {
-        match layout::shows_home(path, home.as_deref()) {
+        match layout::shows_home(path, &homes) {
             Ok(false) => {}
             Ok(true) if path == policy.folder.as_deref().unwrap_or(Path::new("")) => {}
             Ok(true) => {

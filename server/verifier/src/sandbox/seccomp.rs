@@ -1,7 +1,8 @@
 //! The filter on system calls.
 //!
 //! A list of what is refused, not of what is allowed: CUDA, Python and compilers call nearly everything else, and what they will
-//! call next year is not known. A refused call returns an error and never ends the program, which may only be asking.
+//! call next year is not known. A refused call returns an error and never ends the program, which may only be asking. (A program of
+//! another processor, 32-bit x86 say, is ended: its calls have other numbers.)
 
 use std::collections::BTreeMap;
 
@@ -88,6 +89,8 @@ const NAMESPACES: &[libc::c_int] = &[
 ];
 
 /// Requests of `ioctl` that type into the terminal of the one who started us.
+// The type differs between C libraries.
+#[allow(clippy::unnecessary_cast)]
 const TYPING: &[u64] = &[libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
 
 /// Bit of the numbers of system calls of the x32 interface, which would pass by every rule on x86-64.
