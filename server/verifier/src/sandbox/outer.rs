@@ -29,6 +29,8 @@ const LOOK_SHARE: u32 = 10;
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 /// Processes of our own that are counted with the job's.
 pub(super) const OWN_TASKS: u64 = 4;
+/// The niceness of the watch.
+const PRIORITY: i32 = -15;
 /// How long is waited for a child that is about to end.
 const MOMENT: Duration = Duration::from_millis(1);
 /// Exit status where the sandbox or a limit ended the program; the report says which.
@@ -37,11 +39,12 @@ const ENDED_BY_US: i32 = 126;
 /// Runs an order to its end, and ends this process as the program ended.
 pub(super) fn run(mut order: Order) -> ! {
     order.outside = restrict::namespaces();
+    let niceness = hurry();
     if !order.plan.isolation.ends_all() {
         let mark = std::env::var_os(JOB_VARIABLE);
         order.mark = mark.map(|value| (JOB_VARIABLE.into(), value));
     }
-    let end = start(&order).map_or_else(
+    let end = start(&order, niceness).map_or_else(
         |failure| {
             let end = End::Failed(failure);
             write_report(&order, &Active::default(), Some(&end));
@@ -52,6 +55,16 @@ pub(super) fn run(mut order: Order) -> ! {
     match end {
         End::Itself(status) => leave_as(status),
         _ => std::process::exit(ENDED_BY_US),
+    }
+}
+
+/// Raises the priority of this process, so that a flood of others does not keep the one from running that would end it. Only root may.
+/// Returns what it was, if it was raised.
+fn hurry() -> Option<i32> {
+    // SAFETY: reads and sets the priority of this process.
+    unsafe {
+        let before = libc::getpriority(libc::PRIO_PROCESS, 0);
+        (libc::setpriority(libc::PRIO_PROCESS, 0, PRIORITY) == 0).then_some(before)
     }
 }
 
@@ -68,7 +81,7 @@ fn leave_as(status: i32) -> ! {
 }
 
 /// Starts what makes the sandbox. Returns its process, and where messages come from.
-fn start(order: &Order) -> Result<(Pid, File), Failure> {
+fn start(order: &Order, niceness: Option<i32>) -> Result<(Pid, File), Failure> {
     let what = |error| Failure::new("starting a process", error);
     // Orphans of a program that is in no process namespace come to us, so that they are counted and ended.
     let _ = set_child_subreaper(true);
@@ -79,6 +92,10 @@ fn start(order: &Order) -> Result<(Pid, File), Failure> {
         ForkResult::Parent { child } => Ok((child, File::from(read))),
         ForkResult::Child => {
             drop(read);
+            if let Some(niceness) = niceness {
+                // SAFETY: sets the priority of this process back.
+                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, niceness) };
+            }
             let messages = File::from(write);
             let copy = messages.try_clone();
             let Err(failure) = isolate(order, own, messages);
@@ -301,6 +318,8 @@ impl<'a> Watch<'a> {
             // The first process inside goes with it, and takes all others along.
             let _ = kill(self.child, Signal::SIGKILL);
         } else {
+            // It leads the group in which all are that did not leave it.
+            let _ = kill(Pid::from_raw(-self.child.as_raw()), Signal::SIGKILL);
             tree::kill_all(getpid());
         }
     }

@@ -11,7 +11,7 @@ use nix::unistd::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities};
 
 use super::message::Order;
-use super::{Active, Isolation, Layer, landlock, seccomp};
+use super::{Active, Isolation, Layer, landlock, seccomp, tree};
 
 /// Capabilities that a kernel may ever have: their set is a 64-bit number.
 const CAPABILITIES: libc::c_ulong = 64;
@@ -57,9 +57,10 @@ fn limit(order: &Order, active: &Active) -> nix::Result<()> {
     if !policy.large_files {
         lower(Resource::RLIMIT_FSIZE, order.scratch_limit, order.scratch_limit)?;
     }
-    // Outside a user namespace everything else of the user would count; for root nothing does.
-    if active.has(Layer::UserNamespace) && !geteuid().is_root() {
-        lower(Resource::RLIMIT_NPROC, policy.tasks, policy.tasks)?;
+    // For root the kernel never counts. In a user namespace it counts what is in there, else all that the user has.
+    if !geteuid().is_root() {
+        let others = if active.has(Layer::UserNamespace) { 0 } else { tree::tasks_of(geteuid()) };
+        lower(Resource::RLIMIT_NPROC, others + policy.tasks, others + policy.tasks)?;
     }
     Ok(())
 }

@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, SysconfVar, sysconf};
+use nix::unistd::{Pid, SysconfVar, Uid, sysconf};
 
 /// What a tree of processes uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,9 @@ pub(super) struct Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     parent: i32,
+    group: i32,
+    /// When it began, in clock ticks since the machine did.
+    began: u64,
     ticks: u64,
     threads: u64,
 }
@@ -51,14 +56,45 @@ pub(super) fn ticks_per_second() -> u64 {
     sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok()).unwrap_or(100)
 }
 
-/// Ends all descendants of a process. They are stopped first, so that none can start another meanwhile.
+/// Ends all descendants of a process, each with its process group: the kernel ends a group at once, and none in it can start another
+/// meanwhile. The caller is in none of these groups.
+///
+/// A number may have gone to a stranger since it was read. So the process is held by a descriptor first, and then looked at again.
 pub(super) fn kill_all(root: Pid) {
-    for signal in [Signal::SIGSTOP, Signal::SIGSTOP, Signal::SIGKILL, Signal::SIGKILL] {
-        for pid in descendants(&all(), root.as_raw()) {
+    let stats = all();
+    for pid in descendants(&stats, root.as_raw()) {
+        let (Some(seen), Some(held)) = (stats.get(&pid), hold(pid)) else { continue };
+        if read(pid).is_none_or(|now| now.began != seen.began) {
+            continue;
+        }
+        if seen.group > 1 && seen.group != nix::unistd::getpgrp().as_raw() {
             // It may be gone by now.
-            let _ = kill(Pid::from_raw(pid), signal);
+            let _ = kill(Pid::from_raw(-seen.group), Signal::SIGKILL);
+        }
+        // SAFETY: sends a signal to the process that the descriptor holds.
+        unsafe {
+            let no_details = std::ptr::null::<libc::siginfo_t>();
+            libc::syscall(libc::SYS_pidfd_send_signal, held.as_raw_fd(), libc::SIGKILL, no_details, 0);
         }
     }
+}
+
+/// A descriptor for a process, which keeps meaning that process. Linux 5.3 and newer have it.
+fn hold(pid: i32) -> Option<OwnedFd> {
+    // SAFETY: makes a descriptor, which nobody else owns.
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        let descriptor = i32::try_from(descriptor).ok().filter(|descriptor| *descriptor >= 0)?;
+        Some(OwnedFd::from_raw_fd(descriptor))
+    }
+}
+
+/// How many processes and threads a user has.
+pub(super) fn tasks_of(user: Uid) -> u64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let theirs =
+        entries.filter(|entry| entry.metadata().is_ok_and(|metadata| metadata.uid() == user.as_raw()));
+    theirs.filter_map(|entry| read(entry.file_name().to_str()?.parse().ok()?)).map(|stat| stat.threads).sum()
 }
 
 fn all() -> HashMap<i32, Stat> {
@@ -66,17 +102,22 @@ fn all() -> HashMap<i32, Stat> {
     entries
         .filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
-            Some((pid, stat(&fs::read_to_string(entry.path().join("stat")).ok()?)?))
+            Some((pid, read(pid)?))
         })
         .collect()
 }
 
-/// Fields 4, 14 to 17 and 20 of `proc_pid_stat(5)`. The name in parentheses may hold anything.
+fn read(pid: i32) -> Option<Stat> {
+    stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Fields 4, 5, 14 to 17, 20 and 22 of `proc_pid_stat(5)`. The name in parentheses may hold anything.
 fn stat(line: &str) -> Option<Stat> {
     let fields: Vec<_> = line.get(line.rfind(')')? + 2..)?.split(' ').collect();
     let number = |index: usize| fields.get(index - 3)?.parse::<u64>().ok();
     let ticks = (14..=17).map(|index| number(index).unwrap_or(0)).sum();
-    Some(Stat { parent: fields.get(1)?.parse().ok()?, ticks, threads: number(20)? })
+    let small = |index: usize| fields.get(index - 3)?.parse().ok();
+    Some(Stat { parent: small(4)?, group: small(5)?, ticks, threads: number(20)?, began: number(22)? })
 }
 
 fn descendants(stats: &HashMap<i32, Stat>, root: i32) -> Vec<i32> {
@@ -109,12 +150,13 @@ fn memory(pid: i32, file: &str, fields: &[&str]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::CommandExt;
 
     #[test]
     fn a_line_is_read_whatever_the_name() {
         let rest = "S 7 1 1 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 5 0 100 1 2";
         for name in ["cat", "a b", "x) R 9 (y"] {
-            let expected = Stat { parent: 7, ticks: 100, threads: 5 };
+            let expected = Stat { parent: 7, group: 1, began: 100, ticks: 100, threads: 5 };
             assert_eq!(stat(&format!("12 ({name}) {rest}")), Some(expected), "{name}");
         }
         assert_eq!(stat("nonsense"), None);
