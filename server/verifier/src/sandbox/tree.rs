@@ -164,8 +164,11 @@ mod tests {
 
     #[test]
     fn children_and_their_children_are_counted() {
-        let mut child =
-            std::process::Command::new("/bin/sh").args(["-c", "sleep 30 & wait"]).spawn().unwrap();
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", "sleep 30 & wait"])
+            .process_group(0)
+            .spawn()
+            .unwrap();
         let mut usage = Usage::default();
         for _ in 0..100 {
             let (members, found) = look(Pid::this());
