@@ -14,6 +14,7 @@ mod optimize;
 mod profile;
 mod progress;
 mod runs;
+mod sandbox_exec;
 mod settings;
 mod setup;
 mod simulate;
@@ -54,6 +55,9 @@ enum Command {
     Profile(profile::Arguments),
     /// Show, compare, resume or remove the runs of `optimize`
     Runs(runs::Arguments),
+    /// The sandbox's own processes; for developers, runs any command in the sandbox
+    #[command(hide = true)]
+    SandboxExec(sandbox_exec::Arguments),
     /// The simulator's own process: takes an order on its standard input
     #[command(hide = true)]
     Simulate,
@@ -69,6 +73,8 @@ fn main() -> ExitCode {
         Command::Lsp(arguments) => lsp::run(&arguments),
         // The program that it runs owns standard output.
         Command::Simulate => simulate::run(),
+        // So does the one that it becomes.
+        Command::SandboxExec(arguments) => sandbox_exec::run(arguments),
         Command::Check(arguments) => print_with(|out| check::run(&arguments, out)),
         Command::Demo(arguments) => print_with(|out| demo::run(&arguments, out)),
         Command::Doctor(arguments) => print_with(|out| doctor::run(&arguments, out)),

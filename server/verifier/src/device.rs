@@ -1,4 +1,5 @@
-//! The GPUs of this machine, by NVIDIA's driver library. The only place that calls the driver.
+//! The GPUs of this machine, by NVIDIA's driver library. The only place that calls the driver,
+//! but for the proof in the sandbox that it can be called there.
 //!
 //! The library is loaded when it is first asked for. Where it is missing, or panics while it loads, there are no devices: that
 //! is the usual state of a laptop, and no error.

@@ -1,6 +1,7 @@
 //! Judges code by evidence: compiles it, and says what the compiler knows of each kernel.
 //!
-//! Architecture invariant: calls of the CUDA driver live only here, in [`device`]. Architecture invariant: what goes wrong with tools
+//! Architecture invariant: calls of the CUDA driver live only here, in [`device`] and
+//! [`sandbox`]. Architecture invariant: what goes wrong with tools
 //! is a [`compile::Trouble`], never a finding.
 
 pub mod architecture;
@@ -22,6 +23,7 @@ pub mod occupancy;
 pub mod paths;
 pub mod program;
 pub mod ptxas;
+pub mod sandbox;
 pub mod simulation;
 pub mod torch;
 pub mod units;

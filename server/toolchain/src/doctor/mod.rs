@@ -54,7 +54,8 @@ pub struct Item {
 }
 
 impl Item {
-    fn new(name: &str, why: &str, status: Status, detail: impl Into<String>) -> Self {
+    /// An item of this name: what it is for, how it is, and what was found, in words.
+    pub fn new(name: &str, why: &str, status: Status, detail: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             status,
@@ -82,7 +83,8 @@ impl Item {
         self
     }
 
-    fn remedy(mut self, remedy: impl Into<String>) -> Self {
+    /// Adds how to get or mend it.
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }

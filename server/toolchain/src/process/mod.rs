@@ -37,7 +37,7 @@ pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(600);
 pub const DEFAULT_OUTPUT_LIMIT: usize = 4 << 20;
 
 /// The variable that marks each process of a job, so that one that got away can be found.
-const JOB_VARIABLE: &str = "STITCHCUDA_JOB";
+pub const JOB_VARIABLE: &str = "STITCHCUDA_JOB";
 
 /// A program to run, and the limits under which it runs.
 ///
