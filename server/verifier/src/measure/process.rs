@@ -3,7 +3,7 @@
 //! It connects to a socket in the scratch folder, once it has drawn its inputs. Each command begins with a number drawn anew, which is the answer once
 //! the command is done: an answer can't be sent before its command has come. What this does not protect from: host code of the candidate that is in
 //! the process can look for the connection and talk over it, as it could print what it likes. It would have to leave the right arrays after as many
-//! calls, since these are compared; and the Verifier refuses what it can see of such code.
+//! calls, since these are compared. A CUDA function that it defines anew does not link: nvcc's runtime is one object, which has it too.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

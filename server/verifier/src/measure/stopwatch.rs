@@ -130,8 +130,9 @@ impl Stopwatch<'_> {
             let result = compare_bytes(interpretation, bytes, again, got, self.tolerance);
             if !result.is_same() {
                 let outside = result.array.outside;
+                let calls = if calls == 1 { "a call".to_owned() } else { format!("{calls} calls") };
                 return Err(Failure::Differs(format!(
-                    "after {calls} timed calls, {outside} of {} elements of `{name}` differ",
+                    "after {calls} in the process that is timed, {outside} of {} elements of `{name}` differ",
                     result.array.count
                 )));
             }
