@@ -13,8 +13,15 @@ const MARK: &str = "stitchcuda:";
 /// What floating-point inputs can be turned into.
 pub(super) const DTYPES: &[&str] = &["float64", "float32", "float16", "bfloat16"];
 /// Other names that torch has for them.
-const ALIASES: &[(&str, &str)] =
-    &[("double", "float64"), ("float", "float32"), ("half", "float16"), ("fp64", "float64"), ("fp32", "float32"), ("fp16", "float16"), ("bf16", "bfloat16")];
+const ALIASES: &[(&str, &str)] = &[
+    ("double", "float64"),
+    ("float", "float32"),
+    ("half", "float16"),
+    ("fp64", "float64"),
+    ("fp32", "float32"),
+    ("fp16", "float16"),
+    ("bf16", "bfloat16"),
+];
 
 /// What the comments about one target say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,14 +64,22 @@ pub(super) fn declared(source: &Source<'_>, region: Span, start: usize) -> Resul
             let end = loop {
                 match closing(&joined) {
                     Some(end) => break end,
-                    None => match comments.get(index).filter(|next| follows(source, comments[index - 1], **next)) {
-                        Some(next) => {
-                            joined.push('\n');
-                            joined.push_str(source.text[next.range()].trim_start_matches('#').trim());
-                            index += 1;
+                    None => {
+                        match comments.get(index).filter(|next| follows(source, comments[index - 1], **next))
+                        {
+                            Some(next) => {
+                                joined.push('\n');
+                                joined.push_str(source.text[next.range()].trim_start_matches('#').trim());
+                                index += 1;
+                            }
+                            None => {
+                                return Err(InputError::new(
+                                    place,
+                                    format!("The parenthesis of `{word}(` is not closed."),
+                                ));
+                            }
                         }
-                        None => return Err(InputError::new(place, format!("The parenthesis of `{word}(` is not closed."))),
-                    },
+                    }
                 }
             };
             let list = joined[1..end].trim().to_owned();
@@ -95,13 +110,20 @@ fn add(declared: &mut Declared, word: &str, list: &str, place: Span) -> Result<(
     for argument in arguments(list) {
         let (name, value) = keyword(argument);
         match name {
-            Some("dtype") => dtype = Some(known_dtype(value).ok_or_else(|| {
-                let known = DTYPES.join(", ");
-                InputError::new(place, format!("`dtype={value}` is not known; use one of {known}."))
-            })?),
-            Some("file") => file = Some(unquoted(value).ok_or_else(|| {
-                InputError::new(place, "`file=` takes the path of a file in quotes, relative to this file.".to_owned())
-            })?),
+            Some("dtype") => {
+                dtype = Some(known_dtype(value).ok_or_else(|| {
+                    let known = DTYPES.join(", ");
+                    InputError::new(place, format!("`dtype={value}` is not known; use one of {known}."))
+                })?)
+            }
+            Some("file") => {
+                file = Some(unquoted(value).ok_or_else(|| {
+                    InputError::new(
+                        place,
+                        "`file=` takes the path of a file in quotes, relative to this file.".to_owned(),
+                    )
+                })?)
+            }
             _ => kept.push(argument),
         }
     }
@@ -118,7 +140,8 @@ fn add(declared: &mut Declared, word: &str, list: &str, place: Span) -> Result<(
     } else if declared.init.is_some() {
         return Err(InputError::new(place, "There are two `init(...)` for one module.".to_owned()));
     } else if dtype.is_some() {
-        let message = "`dtype=` belongs to `inputs(...)`: it turns inputs and parameters into that type.".to_owned();
+        let message =
+            "`dtype=` belongs to `inputs(...)`: it turns inputs and parameters into that type.".to_owned();
         return Err(InputError::new(place, message));
     } else {
         declared.init = Some(given);

@@ -30,7 +30,8 @@ impl Denoted {
             Self::Target(target) => target.name.clone(),
             Self::Statements(statements) => {
                 let [first, last] = statements.lines;
-                let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+                let lines =
+                    if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
                 match &statements.function {
                     Some(function) => format!("{lines} of {function}"),
                     None => lines,
@@ -61,14 +62,19 @@ pub fn denoted(text: &str, selection: Span) -> Result<Denoted, String> {
     let at = if trimmed.trim().is_empty() { selection.start } else { at };
     match around(&source, at) {
         Some(node) => definition(&source, node, text),
-        None => Err("There is no module and no function here; put the cursor into one, or select statements.".to_owned()),
+        None => {
+            Err("There is no module and no function here; put the cursor into one, or select statements."
+                .to_owned())
+        }
     }
 }
 
 /// Whether statements are all that a function or class does.
 fn is_whole_body(nodes: &[Node]) -> bool {
     let Some(block) = nodes.first().and_then(|first| first.parent()) else { return false };
-    let owner = block.parent().is_some_and(|owner| matches!(owner.kind(), "function_definition" | "class_definition"));
+    let owner = block
+        .parent()
+        .is_some_and(|owner| matches!(owner.kind(), "function_definition" | "class_definition"));
     let body: Vec<_> = children(block);
     let docstring = usize::from(super::source::docstring(block).is_some());
     owner && nodes.len() + docstring >= body.len()
@@ -85,7 +91,9 @@ fn around<'t>(source: &'t Source<'_>, at: usize) -> Option<Node<'t>> {
     }
     loop {
         let inner = undecorated(node);
-        if matches!(inner.kind(), "class_definition" | "function_definition") && span(decorated(inner)).touches(at) {
+        if matches!(inner.kind(), "class_definition" | "function_definition")
+            && span(decorated(inner)).touches(at)
+        {
             return Some(inner);
         }
         node = node.parent()?;
@@ -144,7 +152,9 @@ pub fn offer(text: &str, selection: Span) -> Offer {
     };
     match inputs {
         Ok(Inputs::Given(_)) => Offer::Ready { denoted },
-        Ok(Inputs::Missing { what, proposals }) => Offer::NeedsInputs { denoted, reason: what, proposals },
+        Ok(Inputs::Missing { what, proposals, .. }) => {
+            Offer::NeedsInputs { denoted, reason: what, proposals }
+        }
         Err(error) => Offer::Disabled { reason: error.to_string() },
     }
 }

@@ -56,7 +56,7 @@ pub struct GivenCase {
 pub struct GivenInputs {
     /// What a module is made with; `None` where it takes nothing, and for functions.
     pub init: Option<Given>,
-    /// Each set of inputs; never empty.
+    /// Each set of inputs.
     pub cases: Vec<GivenCase>,
 }
 
@@ -70,6 +70,10 @@ pub enum Inputs {
     Missing {
         /// What is missing, in one sentence.
         what: String,
+        /// What is given of it: a module may have inputs and lack what it is made with. The cases may be empty.
+        given: GivenInputs,
+        /// Whether it is not said what the module is made with.
+        lacks_init: bool,
         /// Comments to insert, best first; may be empty.
         proposals: Vec<Proposal>,
     },
@@ -111,7 +115,8 @@ pub fn case_of_text(list: &str) -> Result<GivenCase, InputError> {
 /// # Errors
 /// A comment that can't be read.
 pub fn inputs_of(text: &str, target: &Target) -> Result<Inputs, InputError> {
-    let gone = || InputError::new(target.span, format!("`{}` can't be found in the file any more.", target.name));
+    let gone =
+        || InputError::new(target.span, format!("`{}` can't be found in the file any more.", target.name));
     let source = Source::new(text).ok_or_else(gone)?;
     let node = definition(&source, target).ok_or_else(gone)?;
     let mut found = declared(&source, target.span, target.span.start)?;
@@ -128,7 +133,9 @@ pub fn inputs_of(text: &str, target: &Target) -> Result<Inputs, InputError> {
         return Ok(Inputs::Given(GivenInputs { init: found.init, cases: found.cases }));
     };
     let proposals = proposals(&source, text, target, node, &found);
-    Ok(Inputs::Missing { what, proposals })
+    let lacks_init = found.init.is_none() && !required.is_empty();
+    let given = GivenInputs { init: found.init, cases: found.cases };
+    Ok(Inputs::Missing { what, given, lacks_init, proposals })
 }
 
 /// The inputs of statements of `text`: only comments above or inside them count.
@@ -144,7 +151,9 @@ pub fn inputs_of_statements(text: &str, statements: &Statements) -> Result<Input
         return Ok(Inputs::Given(GivenInputs { init: None, cases: found.cases }));
     }
     let what = format!("No example inputs are given for {}.", statements.reads.join(", "));
-    Ok(Inputs::Missing { what, proposals: proposals_for_statements(&source, statements) })
+    let given = GivenInputs { init: None, cases: Vec::new() };
+    let proposals = proposals_for_statements(&source, statements);
+    Ok(Inputs::Missing { what, given, lacks_init: false, proposals })
 }
 
 /// What is missing, in one sentence.

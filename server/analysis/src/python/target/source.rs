@@ -153,7 +153,11 @@ pub(super) fn all<'t>(node: Node<'t>, kinds: &[&str]) -> Vec<Node<'t>> {
 
 /// A definition without its decorators.
 pub(super) fn undecorated(node: Node<'_>) -> Node<'_> {
-    if node.kind() == "decorated_definition" { node.child_by_field_name("definition").unwrap_or(node) } else { node }
+    if node.kind() == "decorated_definition" {
+        node.child_by_field_name("definition").unwrap_or(node)
+    } else {
+        node
+    }
 }
 
 /// A definition with its decorators.

@@ -128,12 +128,16 @@ pub(super) fn of_nodes(source: &Source<'_>, nodes: &[Node]) -> Result<Statements
             continue;
         }
         if !flow.outer.contains(name) {
-            return Err(format!("`{name}` is set only on some ways through the selection and is read later."));
+            return Err(format!(
+                "`{name}` is set only on some ways through the selection and is read later."
+            ));
         }
         flow.reads.push(name.clone());
     }
     if sets.is_empty() {
-        return Err("Nothing that the selection sets is read later, so there is nothing to compare.".to_owned());
+        return Err(
+            "Nothing that the selection sets is read later, so there is nothing to compare.".to_owned()
+        );
     }
     if flow.reads.is_empty() {
         return Err("The selection reads nothing that could be an input.".to_owned());
@@ -166,7 +170,9 @@ fn why_not(source: &Source<'_>, statement: Node) -> Option<String> {
             "function_definition" | "class_definition" => {
                 refuse(node, "defines a function or class; select what it does instead");
             }
-            "import_statement" | "import_from_statement" => refuse(node, "imports; select the lines below it"),
+            "import_statement" | "import_from_statement" => {
+                refuse(node, "imports; select the lines below it")
+            }
             "delete_statement" => refuse(node, "deletes names"),
             "assignment" | "augmented_assignment" if sets_attribute(source, node) => {
                 refuse(node, "sets an attribute; the new code can only return values");
@@ -175,8 +181,14 @@ fn why_not(source: &Source<'_>, statement: Node) -> Option<String> {
                 let callee = source.field(node, "function");
                 if matches!(callee, "locals" | "globals" | "vars" | "exec" | "eval" | "super") {
                     refuse(node, &format!("calls `{callee}`, which depends on where it stands"));
-                } else if callee.starts_with("self.") && !callee.contains('[') && callee.matches('.').count() == 1 {
-                    refuse(node, &format!("calls `{callee}`; select the class to optimise it with its parts"));
+                } else if callee.starts_with("self.")
+                    && !callee.contains('[')
+                    && callee.matches('.').count() == 1
+                {
+                    refuse(
+                        node,
+                        &format!("calls `{callee}`; select the class to optimise it with its parts"),
+                    );
                 }
             }
             _ => {}
@@ -189,7 +201,8 @@ fn why_not(source: &Source<'_>, statement: Node) -> Option<String> {
 /// Whether an assignment's targets hold an attribute.
 fn sets_attribute(source: &Source<'_>, assignment: Node) -> bool {
     let Some(left) = assignment.child_by_field_name("left") else { return false };
-    let parts = if matches!(left.kind(), "pattern_list" | "tuple_pattern") { children(left) } else { vec![left] };
+    let parts =
+        if matches!(left.kind(), "pattern_list" | "tuple_pattern") { children(left) } else { vec![left] };
     parts.into_iter().any(|part| part.kind() == "attribute" && !source.of(part).contains('('))
 }
 
@@ -337,7 +350,11 @@ impl Flow<'_, '_> {
                     let finally = part.kind() == "finally_clause";
                     let mut inside = sure.clone();
                     for inner in children(part) {
-                        if inner.kind() == "block" { self.block(Some(inner), &mut inside) } else { self.read(Some(inner), &mut inside) }
+                        if inner.kind() == "block" {
+                            self.block(Some(inner), &mut inside)
+                        } else {
+                            self.read(Some(inner), &mut inside)
+                        }
                     }
                     if finally {
                         *sure = inside;
@@ -359,7 +376,9 @@ impl Flow<'_, '_> {
         // `a = b = value` nests to the right.
         let mut chain = Vec::new();
         let mut at = node.named_child(0);
-        while let Some(assignment) = at.filter(|at| matches!(at.kind(), "assignment" | "augmented_assignment")) {
+        while let Some(assignment) =
+            at.filter(|at| matches!(at.kind(), "assignment" | "augmented_assignment"))
+        {
             chain.push(assignment);
             at = assignment.child_by_field_name("right");
         }
@@ -398,7 +417,8 @@ impl Flow<'_, '_> {
     }
 
     fn alternative(&mut self, node: Node, sure: &BTreeSet<String>) {
-        let body = node.child_by_field_name("alternative").and_then(|clause| clause.child_by_field_name("body"));
+        let body =
+            node.child_by_field_name("alternative").and_then(|clause| clause.child_by_field_name("body"));
         self.block(body, &mut sure.clone());
     }
 
@@ -441,7 +461,10 @@ impl Flow<'_, '_> {
                 set.extend(targets_of(self.source, node));
                 return false;
             }
-            if is_name(node) && !own.contains(self.source.of(node)) && !set.iter().any(|set| set == self.source.of(node)) {
+            if is_name(node)
+                && !own.contains(self.source.of(node))
+                && !set.iter().any(|set| set == self.source.of(node))
+            {
                 found.push(self.source.of(node).to_owned());
             }
             true

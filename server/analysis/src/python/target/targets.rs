@@ -64,7 +64,9 @@ pub fn named(text: &str, name: &str) -> Result<Target, String> {
     let source = Source::new(text).ok_or("The file is too long or too deeply nested to be parsed.")?;
     let mut candidates = Vec::new();
     each(source.root(), |node| {
-        if matches!(node.kind(), "class_definition" | "function_definition") && qualified(&source, node) == name {
+        if matches!(node.kind(), "class_definition" | "function_definition")
+            && qualified(&source, node) == name
+        {
             candidates.push(node);
         }
         true
@@ -88,7 +90,9 @@ pub(super) fn of_definition(source: &Source<'_>, node: Node, text: &str) -> Resu
             None if analysis.outline().modules.iter().any(|module| module.name == name) => {
                 Err(format!("`{name}` has no `forward` in this file, so it can't be called."))
             }
-            None => Err(format!("The class `{name}` does not derive from `torch.nn.Module`, as far as this file tells.")),
+            None => Err(format!(
+                "The class `{name}` does not derive from `torch.nn.Module`, as far as this file tells."
+            )),
         };
     }
     why_no_function(source, node).map_or_else(
@@ -101,7 +105,9 @@ pub(super) fn of_definition(source: &Source<'_>, node: Node, text: &str) -> Resu
 fn module(source: &Source<'_>, class: Node, modules: &[Module]) -> Option<Target> {
     let name = class.child_by_field_name("name")?;
     let own = modules.iter().find(|module| module.name_span == span(name))?;
-    if enclosing(class).is_some_and(|outer| outer.kind() == "function_definition") || !has_forward(own, modules) {
+    if enclosing(class).is_some_and(|outer| outer.kind() == "function_definition")
+        || !has_forward(own, modules)
+    {
         return None;
     }
     let kind = TargetKind::Module;
@@ -138,7 +144,9 @@ fn function(source: &Source<'_>, node: Node) -> Option<Target> {
 fn why_no_function(source: &Source<'_>, node: Node) -> Option<&'static str> {
     let outer = enclosing(node);
     match outer.map(|outer| outer.kind()) {
-        Some("function_definition") => return Some("is defined inside a function and can't be called from outside"),
+        Some("function_definition") => {
+            return Some("is defined inside a function and can't be called from outside");
+        }
         Some("class_definition") if !is_static(source, node) => {
             return Some("is a method: point at its class, or at statements of it");
         }
@@ -184,7 +192,8 @@ fn torch_names<'a>(source: &Source<'a>) -> HashSet<&'a str> {
     for node in all(source.root(), &["import_statement", "import_from_statement"]) {
         let from = source.field(node, "module_name");
         for name in super::source::fields(node, "name") {
-            let path = if name.kind() == "aliased_import" { source.field(name, "name") } else { source.of(name) };
+            let path =
+                if name.kind() == "aliased_import" { source.field(name, "name") } else { source.of(name) };
             let whole = if from.is_empty() { path } else { from };
             if whole == "torch" || whole.starts_with("torch.") {
                 let plain = if from.is_empty() { path.split('.').next().unwrap_or(path) } else { path };
@@ -213,7 +222,9 @@ fn of_tensors(source: &Source<'_>, function: Node, torch: &HashSet<&str>) -> boo
             let Some(callee) = call.child_by_field_name("function") else { return false };
             let first = source.of(callee).split('.').next().unwrap_or_default();
             let Some(given) = call.child_by_field_name("arguments") else { return false };
-            let of_torch = torch.contains(first) && callee.kind() == "attribute" && !source.of(callee).contains(".nn.Module");
+            let of_torch = torch.contains(first)
+                && callee.kind() == "attribute"
+                && !source.of(callee).contains(".nn.Module");
             of_torch
                 && children(given).into_iter().any(|argument| {
                     argument.kind() == "identifier" && is_name(argument) && is_parameter(source.of(argument))

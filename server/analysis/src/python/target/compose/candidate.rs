@@ -25,11 +25,14 @@ pub(super) fn imports(source: &Source<'_>, node: Node) -> Vec<Import> {
     let mut found = Vec::new();
     for name in fields(node, "name") {
         let alias = source.field(name, "alias");
-        let plain = if name.kind() == "aliased_import" { source.field(name, "name") } else { source.of(name) };
+        let plain =
+            if name.kind() == "aliased_import" { source.field(name, "name") } else { source.of(name) };
         let part = if alias.is_empty() { plain.to_owned() } else { format!("{plain} as {alias}") };
         let (line, path) = match node.kind() {
             "import_from_statement" => (format!("from {module} import {part}"), format!("{module}.{plain}")),
-            _ if alias.is_empty() => (format!("import {part}"), plain.split('.').next().unwrap_or(plain).to_owned()),
+            _ if alias.is_empty() => {
+                (format!("import {part}"), plain.split('.').next().unwrap_or(plain).to_owned())
+            }
             _ => (format!("import {part}"), plain.to_owned()),
         };
         let local = if !alias.is_empty() {
@@ -115,12 +118,20 @@ pub(super) fn needed<'t>(source: &'t Source<'_>, name: &str) -> Result<Vec<Node<
             break;
         }
     }
-    let kept: Vec<_> = statements.iter().enumerate().filter(|(index, _)| kept.contains(index)).map(|(_, node)| *node).collect();
+    let kept: Vec<_> = statements
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| kept.contains(index))
+        .map(|(_, node)| *node)
+        .collect();
     for statement in &kept {
         check(source, *statement)?;
     }
     if let Some(star) = all(source.root(), &["wildcard_import"]).first() {
-        return Err(format!("Line {} of the candidate imports everything of a module, which can't be kept apart from the file's names.", source.line(star.start_byte())));
+        return Err(format!(
+            "Line {} of the candidate imports everything of a module, which can't be kept apart from the file's names.",
+            source.line(star.start_byte())
+        ));
     }
     Ok(kept)
 }
@@ -145,11 +156,17 @@ fn check(source: &Source<'_>, statement: Node) -> Result<(), String> {
     for node in all(statement, &["global_statement", "call", "identifier", "assignment"]) {
         match node.kind() {
             "global_statement" => {
-                return Err(format!("Line {} of the candidate sets a global name, which would be another one in this file.", line(node)));
+                return Err(format!(
+                    "Line {} of the candidate sets a global name, which would be another one in this file.",
+                    line(node)
+                ));
             }
             "call" if matches!(source.field(node, "function"), "globals" | "locals" | "exec" | "eval") => {
                 let what = source.field(node, "function");
-                return Err(format!("Line {} of the candidate calls `{what}`, which depends on its file.", line(node)));
+                return Err(format!(
+                    "Line {} of the candidate calls `{what}`, which depends on its file.",
+                    line(node)
+                ));
             }
             "identifier" if source.of(node) == "__file__" => {
                 return Err(format!("Line {} of the candidate uses the path of its own file.", line(node)));
@@ -157,13 +174,19 @@ fn check(source: &Source<'_>, statement: Node) -> Result<(), String> {
             "assignment" => {
                 let left = source.field(node, "left");
                 if ["torch.backends", "torch.set_", "torch._"].iter().any(|start| left.starts_with(start)) {
-                    return Err(format!("Line {} of the candidate sets `{left}` for the whole process.", line(node)));
+                    return Err(format!(
+                        "Line {} of the candidate sets `{left}` for the whole process.",
+                        line(node)
+                    ));
                 }
             }
             _ => {}
         }
     }
-    if let Some(call) = all(statement, &["call"]).into_iter().find(|call| source.field(*call, "function").starts_with("torch.set_")) {
+    if let Some(call) = all(statement, &["call"])
+        .into_iter()
+        .find(|call| source.field(*call, "function").starts_with("torch.set_"))
+    {
         return Err(format!("Line {} of the candidate changes a setting of the whole process.", line(call)));
     }
     Ok(())
@@ -179,7 +202,9 @@ pub(super) fn triton_names(source: &Source<'_>, kept: &[Node]) -> HashSet<String
             && decorators(source, inner).iter().any(|text| text.ends_with(".jit") && !text.contains("torch"));
         if is_kernel {
             names.insert(source.field(inner, "name").to_owned());
-            names.extend(used(source, *statement).into_iter().filter(|name| known.contains(*name)).map(str::to_owned));
+            names.extend(
+                used(source, *statement).into_iter().filter(|name| known.contains(*name)).map(str::to_owned),
+            );
         }
     }
     names

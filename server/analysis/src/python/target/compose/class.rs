@@ -14,10 +14,43 @@ use super::layout::with_comments;
 
 /// Modules of torch without parameters, buffers and modes: one more of them is no new state.
 const STATELESS: &[&str] = &[
-    "ReLU", "ReLU6", "GELU", "SiLU", "ELU", "SELU", "CELU", "Mish", "Sigmoid", "LogSigmoid", "Tanh", "Softmax", "LogSoftmax", "Softplus",
-    "Softsign", "Hardtanh", "Hardswish", "Hardsigmoid", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d",
-    "AvgPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "Flatten",
-    "Unflatten", "Identity", "Upsample", "PixelShuffle", "Fold", "Unfold",
+    "ReLU",
+    "ReLU6",
+    "GELU",
+    "SiLU",
+    "ELU",
+    "SELU",
+    "CELU",
+    "Mish",
+    "Sigmoid",
+    "LogSigmoid",
+    "Tanh",
+    "Softmax",
+    "LogSoftmax",
+    "Softplus",
+    "Softsign",
+    "Hardtanh",
+    "Hardswish",
+    "Hardsigmoid",
+    "LeakyReLU",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "Flatten",
+    "Unflatten",
+    "Identity",
+    "Upsample",
+    "PixelShuffle",
+    "Fold",
+    "Unfold",
 ];
 /// What makes an entry of the state dict.
 const STATE: &[&str] = &["Parameter", "register_parameter", "register_buffer", "Buffer"];
@@ -38,19 +71,25 @@ pub(super) fn assigned<'t>(
     which: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Made<'t>> {
     let mut found = BTreeMap::new();
-    for function in methods(source, classes).into_iter().filter(|function| which(source.field(*function, "name"))) {
+    for function in
+        methods(source, classes).into_iter().filter(|function| which(source.field(*function, "name")))
+    {
         for node in all(function, &["assignment", "call", "augmented_assignment"]) {
             if node.kind() == "call" {
                 let callee = source.field(node, "function").strip_prefix("self.").unwrap_or_default();
                 let first = node.child_by_field_name("arguments").and_then(|list| list.named_child(0));
                 let literal = first.filter(|first| first.kind() == "string").map(|first| source.of(first));
-                if let Some(name) = literal.filter(|_| callee.starts_with("register_") || callee == "add_module") {
+                if let Some(name) =
+                    literal.filter(|_| callee.starts_with("register_") || callee == "add_module")
+                {
                     let name = name.trim_matches(['"', '\'']).to_owned();
                     found.insert(name, Made { callee: Some(callee.to_owned()), value: node });
                 }
                 continue;
             }
-            let (Some(left), Some(mut value)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+            let (Some(left), Some(mut value)) =
+                (node.child_by_field_name("left"), node.child_by_field_name("right"))
+            else {
                 continue;
             };
             while value.kind() == "assignment" {
@@ -59,7 +98,10 @@ pub(super) fn assigned<'t>(
             }
             let parts = if left.kind() == "attribute" { vec![left] } else { children(left) };
             for part in parts.into_iter().filter(|part| part.kind() == "attribute") {
-                let Some(name) = source.of(part).strip_prefix("self.").filter(|name| !name.contains('.')) else { continue };
+                let Some(name) = source.of(part).strip_prefix("self.").filter(|name| !name.contains('.'))
+                else {
+                    continue;
+                };
                 let last = |call: Node| source.field(call, "function").rsplit('.').next().map(str::to_owned);
                 let callee = (value.kind() == "call").then(|| last(value)).flatten();
                 found.entry(name.to_owned()).or_insert(Made { callee, value });
@@ -91,7 +133,8 @@ pub(super) fn with_bases<'t>(source: &'t Source<'_>, class: Node<'t>) -> Vec<Nod
         let bases = class.child_by_field_name("superclasses").map(children).unwrap_or_default();
         for base in bases {
             let named = known.iter().filter(|other| source.field(**other, "name") == source.of(base));
-            let new: Vec<_> = named.filter(|other| !found.iter().any(|one| one.id() == other.id())).copied().collect();
+            let new: Vec<_> =
+                named.filter(|other| !found.iter().any(|one| one.id() == other.id())).copied().collect();
             found.extend(new);
         }
         index += 1;
@@ -116,10 +159,7 @@ pub(super) struct SetUp {
 ///
 /// # Errors
 /// What it needs that it can't get, in one sentence.
-pub(super) fn set_up(
-    original: (&Source<'_>, Node),
-    candidate: (&Source<'_>, Node),
-) -> Result<SetUp, String> {
+pub(super) fn set_up(original: (&Source<'_>, Node), candidate: (&Source<'_>, Node)) -> Result<SetUp, String> {
     let ((source, class), (new, new_class)) = (original, candidate);
     let (classes, new_classes) = (with_bases(source, class), with_bases(new, new_class));
     let known = assigned(source, &classes, |_| true);
@@ -155,7 +195,9 @@ pub(super) fn set_up(
             continue;
         }
         if made.callee.as_deref().is_some_and(|callee| STATE.contains(&callee)) || is_layer(new, made) {
-            return Err(format!("The candidate adds `{name}` when it is called, which would be new in the state dict."));
+            return Err(format!(
+                "The candidate adds `{name}` when it is called, which would be new in the state dict."
+            ));
         }
         result.slots.push(name.clone());
     }
@@ -170,7 +212,9 @@ pub(super) fn set_up(
 /// Attributes of `self` that methods other than `__init__` read.
 fn read(source: &Source<'_>, classes: &[Node]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for function in methods(source, classes).into_iter().filter(|function| source.field(*function, "name") != "__init__") {
+    for function in
+        methods(source, classes).into_iter().filter(|function| source.field(*function, "name") != "__init__")
+    {
         for node in all(function, &["attribute"]) {
             if source.field(node, "object") == "self" {
                 names.insert(source.field(node, "attribute").to_owned());
@@ -183,20 +227,29 @@ fn read(source: &Source<'_>, classes: &[Node]) -> BTreeSet<String> {
 /// Whether a class derives from one of another file, but for `nn.Module`, whose attributes are not seen here.
 fn has_foreign_base(source: &Source<'_>, classes: &[Node]) -> bool {
     let known: Vec<_> = classes.iter().map(|class| source.field(*class, "name")).collect();
-    let bases = classes.iter().filter_map(|class| class.child_by_field_name("superclasses")).flat_map(children);
+    let bases =
+        classes.iter().filter_map(|class| class.child_by_field_name("superclasses")).flat_map(children);
     let mut bases = bases.filter(|base| base.kind() != "keyword_argument").map(|base| source.of(base));
     bases.any(|base| base.rsplit('.').next() != Some("Module") && !known.contains(&base))
 }
 
 /// Refuses an attribute that is another kind of thing in the candidate.
-fn same_maker(new: &Source<'_>, name: &str, made: &Made, there: &Made, source: &Source<'_>) -> Result<(), String> {
+fn same_maker(
+    new: &Source<'_>,
+    name: &str,
+    made: &Made,
+    there: &Made,
+    source: &Source<'_>,
+) -> Result<(), String> {
     let same = match (&made.callee, &there.callee) {
         (Some(one), Some(other)) => one == other,
         (None, None) => true,
         // `self.scale = math.sqrt(d)` and `self.scale = d ** 0.5` are both plain values.
         (Some(one), None) | (None, Some(one)) => !is_class(one) && !STATE.contains(&one.as_str()),
     };
-    let plain = |made: &Made| made.callee.as_ref().is_none_or(|callee| !is_class(callee) && !STATE.contains(&callee.as_str()));
+    let plain = |made: &Made| {
+        made.callee.as_ref().is_none_or(|callee| !is_class(callee) && !STATE.contains(&callee.as_str()))
+    };
     if same || plain(made) && plain(there) {
         return Ok(());
     }
@@ -217,7 +270,9 @@ fn is_layer(source: &Source<'_>, made: &Made) -> bool {
     let Some(callee) = made.callee.as_deref().filter(|callee| is_class(callee)) else { return false };
     let path = source.field(made.value, "function");
     let of_torch = path.starts_with("nn.") || path.starts_with("torch.nn.");
-    let own = all(source.root(), &["class_definition"]).into_iter().find(|class| source.field(*class, "name") == path);
+    let own = all(source.root(), &["class_definition"])
+        .into_iter()
+        .find(|class| source.field(*class, "name") == path);
     let own_module = own.is_some_and(|class| source.field(class, "superclasses").contains("Module"));
     of_torch && !STATELESS.contains(&callee) || own_module
 }
@@ -251,7 +306,8 @@ impl<'s, 'a> Mapping<'s, 'a> {
         };
         let (old_names, new_names) = (names(source, init), names(new, new_init));
         let paired = |(place, name): (usize, &String)| {
-            let other = if old_names.contains(name) { Some(name.clone()) } else { old_names.get(place).cloned() };
+            let other =
+                if old_names.contains(name) { Some(name.clone()) } else { old_names.get(place).cloned() };
             (name.clone(), other)
         };
         let parameters = new_names.iter().enumerate().map(paired).collect();
@@ -265,7 +321,9 @@ impl<'s, 'a> Mapping<'s, 'a> {
         for node in init.map(|init| all(init, &["assignment"])).unwrap_or_default() {
             let (left, right) = (source.field(node, "left"), source.field(node, "right"));
             let attribute = left.strip_prefix("self.").filter(|name| !name.contains(['.', '[']));
-            if let Some(attribute) = attribute.filter(|_| old_names.iter().any(|name| name == right) && !changed.contains(right)) {
+            if let Some(attribute) =
+                attribute.filter(|_| old_names.iter().any(|name| name == right) && !changed.contains(right))
+            {
                 held.insert(right.to_owned(), attribute.to_owned());
             }
         }
@@ -280,7 +338,11 @@ impl<'s, 'a> Mapping<'s, 'a> {
         have: &dyn Fn(&str) -> bool,
         result: &mut SetUp,
     ) -> Result<(), String> {
-        let unclear = |why: &str| format!("`self.{name}` is set by the candidate's `__init__` from {why}, which the file's class does not keep.");
+        let unclear = |why: &str| {
+            format!(
+                "`self.{name}` is set by the candidate's `__init__` from {why}, which the file's class does not keep."
+            )
+        };
         let mut edits = Vec::new();
         let mut given = Vec::new();
         for node in all(made.value, &["identifier"]).into_iter().filter(|node| is_name(*node)) {
@@ -310,7 +372,11 @@ impl<'s, 'a> Mapping<'s, 'a> {
         }
         if given.is_empty() {
             let module = made.callee.as_deref().is_some_and(|callee| STATELESS.contains(&callee));
-            let line = if module { format!("object.__setattr__(self, \"{name}\", {text})") } else { format!("self.{name} = {text}") };
+            let line = if module {
+                format!("object.__setattr__(self, \"{name}\", {text})")
+            } else {
+                format!("self.{name} = {text}")
+            };
             result.slots.push(name.to_owned());
             result.lines.push(line);
             return Ok(());
@@ -326,7 +392,11 @@ impl<'s, 'a> Mapping<'s, 'a> {
 }
 
 /// The candidate's class as it is put into the file: its `__init__` gone, its own attributes set up.
-pub(super) fn edits(source: &Source<'_>, class: Node, set_up: &SetUp) -> Vec<(std::ops::Range<usize>, String)> {
+pub(super) fn edits(
+    source: &Source<'_>,
+    class: Node,
+    set_up: &SetUp,
+) -> Vec<(std::ops::Range<usize>, String)> {
     let Some(body) = class.child_by_field_name("body") else { return Vec::new() };
     let indent = source.indent(body.start_byte());
     let step = source.step();
@@ -337,12 +407,15 @@ pub(super) fn edits(source: &Source<'_>, class: Node, set_up: &SetUp) -> Vec<(st
     }
     if !set_up.lines.is_empty() {
         text.push_str(&format!("\n{indent}def _set_up(self):\n"));
-        text.push_str(&format!("{indent}{step}\"\"\"What the module has beside the attributes that it shares.\"\"\"\n"));
+        text.push_str(&format!(
+            "{indent}{step}\"\"\"What the module has beside the attributes that it shares.\"\"\"\n"
+        ));
         for line in &set_up.lines {
             text.push_str(&format!("{indent}{step}{line}\n"));
         }
     }
-    let init = method(source, class, "__init__").filter(|init| enclosing(*init).is_some_and(|outer| outer.id() == class.id()));
+    let init = method(source, class, "__init__")
+        .filter(|init| enclosing(*init).is_some_and(|outer| outer.id() == class.id()));
     let mut edits = Vec::new();
     if let Some(init) = init {
         let whole = super::super::source::decorated(init);
@@ -350,7 +423,9 @@ pub(super) fn edits(source: &Source<'_>, class: Node, set_up: &SetUp) -> Vec<(st
         edits.push((with_comments(source, whole)..end, String::new()));
     }
     if !text.is_empty() {
-        let first = children(body).into_iter().find(|node| !docstring(body).is_some_and(|doc| node.end_byte() == doc.end_byte()));
+        let first = children(body)
+            .into_iter()
+            .find(|node| !docstring(body).is_some_and(|doc| node.end_byte() == doc.end_byte()));
         let at = first.map_or(body.end_byte(), |first| with_comments(source, first));
         edits.push((at..at, format!("{indent}{text}\n")));
     }

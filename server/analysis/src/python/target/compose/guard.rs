@@ -89,7 +89,9 @@ impl Argument {
             "True" => Self::Bool { v: true },
             "False" => Self::Bool { v: false },
             _ if text.parse::<i64>().is_ok() => Self::Int { v: text.to_owned() },
-            _ if text.starts_with(|c: char| c.is_ascii_digit() || "-.".contains(c)) && text.parse::<f64>().is_ok() => {
+            _ if text.starts_with(|c: char| c.is_ascii_digit() || "-.".contains(c))
+                && text.parse::<f64>().is_ok() =>
+            {
                 Self::Float { v: text.to_owned() }
             }
             _ => {
@@ -105,7 +107,8 @@ impl Argument {
     pub(super) fn seen(&self) -> String {
         match self {
             Self::Tensor { device, dtype, shape, strides } => {
-                let strides = strides.as_ref().map_or_else(|| "None".to_owned(), |strides| tuple(strides.iter()));
+                let strides =
+                    strides.as_ref().map_or_else(|| "None".to_owned(), |strides| tuple(strides.iter()));
                 format!("({}, torch.{dtype}, {}, {strides})", quoted(device), tuple(shape.iter()))
             }
             Self::Int { v } => format!("(int, {v})"),

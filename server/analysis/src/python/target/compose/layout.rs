@@ -10,7 +10,14 @@ use super::super::source::{Source, all};
 ///
 /// Every line of `span` is moved from the indentation `from` to the indentation `to`, its own steps turned into those of the file; lines inside
 /// of strings stay as they are, since they are data.
-pub(super) fn moved(source: &Source<'_>, start: usize, end: usize, from: &str, to: &str, steps: (&str, &str)) -> String {
+pub(super) fn moved(
+    source: &Source<'_>,
+    start: usize,
+    end: usize,
+    from: &str,
+    to: &str,
+    steps: (&str, &str),
+) -> String {
     let text = &source.text[start..end];
     let inside = string_lines(source, start, end);
     let mut result = String::with_capacity(text.len() + 64);

@@ -23,13 +23,16 @@ pub use guard::{Argument, Verified, VerifiedCall};
 /// The guard, as it stands in an edited file, with four spaces and `\n`.
 const SUPPORT: &str = include_str!("support.py");
 /// The modules that it imports.
-const SUPPORT_IMPORTS: &[&str] = &["functools", "hashlib", "itertools", "threading", "warnings", "weakref", "torch"];
+const SUPPORT_IMPORTS: &[&str] =
+    &["functools", "hashlib", "itertools", "threading", "warnings", "weakref", "torch"];
 
 /// A Python script that defines `settings_of(module)`, whose text goes into [`Verified::settings`]: the classes and plain settings of a
 /// module and its parts as one digest. It is what an edited file computes itself, so both agree.
 pub fn settings_script() -> String {
     let imports: String = SUPPORT_IMPORTS.iter().map(|name| format!("import {name}\n")).collect();
-    format!("{imports}\n\n{SUPPORT}\n\ndef settings_of(module):\n    return _Verified.settings_of(list(module.named_modules()))\n")
+    format!(
+        "{imports}\n\n{SUPPORT}\n\ndef settings_of(module):\n    return _Verified.settings_of(list(module.named_modules()))\n"
+    )
 }
 
 /// A file with the candidate in it.
@@ -51,7 +54,8 @@ pub struct Composition {
 pub fn candidate_name(candidate: &str, kind: TargetKind, name: &str) -> Result<String, String> {
     let short = name.rsplit('.').next().unwrap_or(name);
     let what = if kind == TargetKind::Module { "module" } else { "function" };
-    let source = Source::new(candidate).ok_or("The candidate is too long or too deeply nested to be parsed.")?;
+    let source =
+        Source::new(candidate).ok_or("The candidate is too long or too deeply nested to be parsed.")?;
     let names: Vec<String> = match kind {
         TargetKind::Module => {
             targets(candidate).into_iter().filter(|one| one.kind == kind).map(|one| one.name).collect()
@@ -61,7 +65,9 @@ pub fn candidate_name(candidate: &str, kind: TargetKind, name: &str) -> Result<S
     let snake = super::inputs::snake_case(short);
     let wanted = match kind {
         TargetKind::Module => vec!["ModelNew".to_owned(), short.to_owned(), format!("{short}New")],
-        TargetKind::Function => vec![short.to_owned(), format!("{short}_new"), format!("{snake}_new"), format!("{short}New")],
+        TargetKind::Function => {
+            vec![short.to_owned(), format!("{short}_new"), format!("{snake}_new"), format!("{short}New")]
+        }
     };
     if let Some(found) = wanted.iter().find(|wanted| names.contains(wanted)) {
         return Ok(found.clone());
@@ -81,7 +87,12 @@ pub fn candidate_name(candidate: &str, kind: TargetKind, name: &str) -> Result<S
 ///
 /// # Errors
 /// Why that can't be done, in one sentence.
-pub fn compose(original: &str, of: &Denoted, candidate: &str, verified: &Verified) -> Result<Composition, String> {
+pub fn compose(
+    original: &str,
+    of: &Denoted,
+    candidate: &str,
+    verified: &Verified,
+) -> Result<Composition, String> {
     let source = Source::new(original).ok_or("The file is too long or too deeply nested to be parsed.")?;
     let plain = candidate.trim_start_matches('\u{feff}').replace("\r\n", "\n").replace('\r', "\n");
     let new = Source::new(&plain).ok_or("The candidate is too long or too deeply nested to be parsed.")?;

@@ -13,7 +13,8 @@ use super::{SUPPORT, SUPPORT_IMPORTS};
 
 /// Roots of modules that are imported at the top of the file, since they are there wherever the file runs. Others are imported where the
 /// extension is built, whose failure is caught.
-const ALWAYS: &[&str] = &["torch", "math", "functools", "itertools", "os", "sys", "typing", "warnings", "contextlib", "operator"];
+const ALWAYS: &[&str] =
+    &["torch", "math", "functools", "itertools", "os", "sys", "typing", "warnings", "contextlib", "operator"];
 /// Parts of torch that need more than torch, or may be missing.
 const NOT_ALWAYS: &[&str] = &["torch.utils", "torch._", "torch.cuda.nvtx"];
 
@@ -68,7 +69,11 @@ pub(super) fn before(
     if !lines.is_empty() {
         let (place, prefix) = import_position(source);
         let text: String = lines.iter().map(|line| format!("{line}{newline}")).collect();
-        let behind = if children(source.root()).first().is_none_or(|first| place <= first.start_byte()) { newline } else { "" };
+        let behind = if children(source.root()).first().is_none_or(|first| place <= first.start_byte()) {
+            newline
+        } else {
+            ""
+        };
         edits.push((Span::new(place, place), format!("{prefix}{text}{behind}")));
     }
     let mut text = String::new();
@@ -105,13 +110,15 @@ fn import_place(source: &Source<'_>, import: &Import) -> Result<Place, String> {
         return Err(format!("The candidate imports `{}` relative to its own package.", import.path));
     }
     let there = top_level(source).into_iter().filter(|(local, _)| *local == import.local).collect::<Vec<_>>();
-    let submodule = import.line.starts_with("import ") && import.line.contains('.') && !import.line.contains(" as ");
+    let submodule =
+        import.line.starts_with("import ") && import.line.contains('.') && !import.line.contains(" as ");
     let same = there.len() == 1 && there.iter().all(|(_, path)| path.as_deref() == Some(&import.path));
     if same && !submodule {
         return Ok(Place::There);
     }
     let root = import.path.split('.').next().unwrap_or_default();
-    let always = ALWAYS.contains(&root) && !NOT_ALWAYS.iter().any(|start| import.path.starts_with(start) || import.line.contains(start));
+    let always = ALWAYS.contains(&root)
+        && !NOT_ALWAYS.iter().any(|start| import.path.starts_with(start) || import.line.contains(start));
     Ok(if there.is_empty() && always { Place::Top } else { Place::Inside })
 }
 
@@ -143,7 +150,9 @@ fn imports_for_support(source: &Source<'_>) -> Result<Vec<String>, String> {
         if own.peek().is_none() {
             lines.push(format!("import {name}"));
         } else if !own.all(|(_, path)| path.as_deref() == Some(name)) {
-            return Err(format!("`{name}` is something else in this file than the module of that name, which the guard needs."));
+            return Err(format!(
+                "`{name}` is something else in this file than the module of that name, which the guard needs."
+            ));
         }
     }
     Ok(lines)
@@ -158,7 +167,10 @@ fn import_position(source: &Source<'_>) -> (usize, &'static str) {
         let is_doc = index == 0 && doc.is_some();
         if is_import || is_doc {
             last = Some(statement);
-        } else if matches!(statement.kind(), "class_definition" | "function_definition" | "decorated_definition") {
+        } else if matches!(
+            statement.kind(),
+            "class_definition" | "function_definition" | "decorated_definition"
+        ) {
             break;
         }
     }
@@ -216,11 +228,16 @@ fn maker(
     used: &HashSet<String>,
     guarded: &Guarded<'_>,
 ) -> Result<String, String> {
-    let mut text = format!("def {make}():\n{step}\"\"\"What was verified in place of `{}`; run once, at the first call that needs it.\"\"\"\n", guarded.target);
+    let mut text = format!(
+        "def {make}():\n{step}\"\"\"What was verified in place of `{}`; run once, at the first call that needs it.\"\"\"\n",
+        guarded.target
+    );
     let mut globals: Vec<String> = triton_names(new.source, statements).into_iter().collect();
     globals.sort();
     if let Some(taken) = globals.iter().find(|name| used.contains(*name)) {
-        return Err(format!("A kernel of the candidate uses the name `{taken}`, which the file uses for something of its own."));
+        return Err(format!(
+            "A kernel of the candidate uses the name `{taken}`, which the file uses for something of its own."
+        ));
     }
     if !globals.is_empty() {
         text.push_str(&format!("{step}# Kernels of Triton are looked up among the names of the file.\n"));
@@ -233,7 +250,8 @@ fn maker(
     let mut last_end = None;
     for statement in statements.iter().filter(|statement| !statement.kind().starts_with("import")) {
         let span = whole(new.source, *statement);
-        let gap = last_end.is_some_and(|end: usize| new.source.text[end..span.start].matches('\n').count() > 1);
+        let gap =
+            last_end.is_some_and(|end: usize| new.source.text[end..span.start].matches('\n').count() > 1);
         if gap || last_end.is_none() && !inside.is_empty() {
             text.push('\n');
         }
@@ -254,7 +272,8 @@ fn edited(new: &New<'_>, span: Span, step: &str, own_step: &str) -> String {
             text.push_str(&moved(new.source, start, end, "", step, (own_step, step)));
         }
     };
-    for (range, replacement) in new.edits.iter().filter(|(range, _)| span.contains(Span::from(range.clone()))) {
+    for (range, replacement) in new.edits.iter().filter(|(range, _)| span.contains(Span::from(range.clone())))
+    {
         push(&mut text, at, range.start);
         for line in replacement.split_inclusive('\n') {
             if line.trim().is_empty() {
@@ -278,7 +297,10 @@ fn edited(new: &New<'_>, span: Span, step: &str, own_step: &str) -> String {
 /// The object that guards the calls.
 fn table(guard: &str, make: &str, new: &New<'_>, guarded: &Guarded<'_>, step: &str) -> String {
     let verified = guarded.verified;
-    let mut text = format!("# `{}` runs the code of `{make}` for these calls, and its own for all others.\n{guard} = _Verified(\n", guarded.target);
+    let mut text = format!(
+        "# `{}` runs the code of `{make}` for these calls, and its own for all others.\n{guard} = _Verified(\n",
+        guarded.target
+    );
     let mut line = |what: &str| text.push_str(&format!("{step}{what},\n"));
     line(&quoted(guarded.target));
     line(make);
@@ -292,7 +314,8 @@ fn table(guard: &str, make: &str, new: &New<'_>, guarded: &Guarded<'_>, step: &s
     if guarded.is_module {
         let mut states: Vec<String> = Vec::new();
         for call in &verified.calls {
-            let entries = call.state.iter().map(|(name, tensor)| format!("{}: {}", quoted(name), tensor.seen()));
+            let entries =
+                call.state.iter().map(|(name, tensor)| format!("{}: {}", quoted(name), tensor.seen()));
             let state = format!("{{{}}}", entries.collect::<Vec<_>>().join(", "));
             if !states.contains(&state) {
                 states.push(state);

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use stitch_findings::Span;
 use tree_sitter::Node;
 
-use super::super::source::{Kind, Parameter, Source, children, decorated, docstring, parameters, undecorated};
+use super::super::source::{
+    Kind, Parameter, Source, children, decorated, docstring, parameters, undecorated,
+};
 use super::super::statements::Statements;
 use super::super::targets::{Target, decorators, enclosing, is_static, method};
 use super::candidate::bound;
@@ -20,7 +22,8 @@ type Candidate<'s, 'a> = (&'s Source<'a>, &'s str);
 /// Functions of a candidate that could be what is meant: those of the top level that no other statement of it uses.
 pub(super) fn functions(source: &Source<'_>) -> Vec<String> {
     let all: Vec<_> = children(source.root());
-    let defined = all.iter().map(|node| undecorated(*node)).filter(|node| node.kind() == "function_definition");
+    let defined =
+        all.iter().map(|node| undecorated(*node)).filter(|node| node.kind() == "function_definition");
     let defined: Vec<_> = defined.map(|node| source.field(node, "name").to_owned()).collect();
     let is_used = |name: &str| {
         all.iter().filter(|node| source.field(undecorated(**node), "name") != name).any(|statement| {
@@ -42,9 +45,8 @@ pub(super) fn module(
     verified: &Verified,
 ) -> Result<Edits, String> {
     let short = source.field(node, "name");
-    let forward = method(source, node, "forward").ok_or_else(|| {
-        format!("`{short}` inherits its `forward`; point at the class that defines it.")
-    })?;
+    let forward = method(source, node, "forward")
+        .ok_or_else(|| format!("`{short}` inherits its `forward`; point at the class that defines it."))?;
     let renamed = format!("_reference_forward_{short}");
     if method(source, node, &renamed).is_some() {
         return Err(format!("`{short}` has verified code already; take that out first."));
@@ -53,9 +55,11 @@ pub(super) fn module(
         return Err("It is not said in which mode the module was verified.".to_owned());
     }
     let class = class_of(new, name)?;
-    let own = method(new, class, "forward").ok_or_else(|| format!("The candidate's `{name}` has no `forward`."))?;
+    let own =
+        method(new, class, "forward").ok_or_else(|| format!("The candidate's `{name}` has no `forward`."))?;
     let list = parameters(source, forward);
-    let (Some(receiver), rest) = (list.first().map(|first| first.name), list.get(1..).unwrap_or_default()) else {
+    let (Some(receiver), rest) = (list.first().map(|first| first.name), list.get(1..).unwrap_or_default())
+    else {
         return Err(format!("`{short}.forward` takes no `self`."));
     };
     same_signature(rest, parameters(new, own).get(1..).unwrap_or_default())?;
@@ -63,7 +67,12 @@ pub(super) fn module(
     let set_up = class::set_up((source, node), (new, class))?;
     let candidate = New { source: new, name, edits: class::edits(new, class, &set_up) };
     let mut needs: BTreeSet<String> = set_up.needs.clone();
-    needs.extend(set_up.added.iter().filter_map(|line| Some(line.strip_prefix("self.")?.split(' ').next()?.to_owned())));
+    needs.extend(
+        set_up
+            .added
+            .iter()
+            .filter_map(|line| Some(line.strip_prefix("self.")?.split(' ').next()?.to_owned())),
+    );
     let guarded = guarded(target, verified, rest, true, needs)?;
     let (mut edits, guard) = before(source, top_start(source, node), &candidate, &guarded)?;
     let call = format!("{receiver}.{renamed}");
@@ -75,7 +84,8 @@ pub(super) fn module(
 /// The class of the candidate.
 fn class_of<'t>(new: &'t Source<'_>, name: &str) -> Result<Node<'t>, String> {
     let classes = children(new.root()).into_iter().map(undecorated);
-    let found = classes.filter(|node| node.kind() == "class_definition" && new.field(*node, "name") == name).last();
+    let found =
+        classes.filter(|node| node.kind() == "class_definition" && new.field(*node, "name") == name).last();
     found.ok_or_else(|| format!("The candidate's `{name}` does not stand at its top level."))
 }
 
@@ -107,7 +117,9 @@ pub(super) fn function(
 
 fn function_of<'t>(new: &'t Source<'_>, name: &str) -> Result<Node<'t>, String> {
     let functions = children(new.root()).into_iter().map(undecorated);
-    let found = functions.filter(|node| node.kind() == "function_definition" && new.field(*node, "name") == name).last();
+    let found = functions
+        .filter(|node| node.kind() == "function_definition" && new.field(*node, "name") == name)
+        .last();
     found.ok_or_else(|| format!("The candidate's `{name}` does not stand at its top level."))
 }
 
@@ -122,10 +134,13 @@ pub(super) fn statements(
     let count = parameters(new, own).len();
     if count != statements.reads.len() {
         let reads = statements.reads.join(", ");
-        return Err(format!("The candidate's `{name}` takes {count} arguments; the statements read {reads}."));
+        return Err(format!(
+            "The candidate's `{name}` takes {count} arguments; the statements read {reads}."
+        ));
     }
     let span = statements.span;
-    let node = source.root().descendant_for_byte_range(span.start, span.start).unwrap_or_else(|| source.root());
+    let node =
+        source.root().descendant_for_byte_range(span.start, span.start).unwrap_or_else(|| source.root());
     let title = statements.function.clone().unwrap_or_else(|| "file".to_owned());
     let target = Target {
         kind: super::super::targets::TargetKind::Function,
@@ -160,9 +175,13 @@ fn check_kind(source: &Source<'_>, node: Node, name: &str) -> Result<(), String>
     if source.of(node).starts_with("async") {
         return Err(format!("`{name}` is asynchronous."));
     }
-    let scripted = decorators(source, node).into_iter().find(|text| text.contains("jit.script") || text.contains("overload"));
+    let scripted = decorators(source, node)
+        .into_iter()
+        .find(|text| text.contains("jit.script") || text.contains("overload"));
     match scripted {
-        Some(decorator) => Err(format!("`{name}` is decorated with `@{decorator}`, which would compile the guard as well.")),
+        Some(decorator) => {
+            Err(format!("`{name}` is decorated with `@{decorator}`, which would compile the guard as well."))
+        }
         None => Ok(()),
     }
 }
@@ -183,7 +202,11 @@ fn same_signature(original: &[Parameter<'_>], candidate: &[Parameter<'_>]) -> Re
         shown.collect::<Vec<_>>().join(", ")
     };
     if kinds(original) != kinds(candidate) || by_name(original) != by_name(candidate) {
-        return Err(format!("The candidate takes `({})` and the file's code `({})`.", plain(candidate), plain(original)));
+        return Err(format!(
+            "The candidate takes `({})` and the file's code `({})`.",
+            plain(candidate),
+            plain(original)
+        ));
     }
     Ok(())
 }
@@ -213,12 +236,20 @@ fn bind(call: &VerifiedCall, list: &[Parameter<'_>]) -> Result<String, String> {
             Kind::Keywords => {}
             Kind::Positional | Kind::Keyword => {
                 let by_place = if parameter.kind == Kind::Positional { given.next() } else { None };
-                let by_name = call.keywords.iter().find(|(name, _)| name == parameter.name).map(|(_, value)| value);
+                let by_name =
+                    call.keywords.iter().find(|(name, _)| name == parameter.name).map(|(_, value)| value);
                 let default = parameter.default.and_then(Argument::literal);
                 let value = by_place.or(by_name).or(default.as_ref()).ok_or_else(|| {
-                    format!("A verified call does not give `{}`, and its default is no plain value.", parameter.name)
+                    format!(
+                        "A verified call does not give `{}`, and its default is no plain value.",
+                        parameter.name
+                    )
                 })?;
-                if parameter.kind == Kind::Keyword { last.push(value.seen()) } else { seen.push(value.seen()) }
+                if parameter.kind == Kind::Keyword {
+                    last.push(value.seen())
+                } else {
+                    seen.push(value.seen())
+                }
             }
         }
     }
@@ -248,7 +279,8 @@ fn dispatch(
     renamed: &str,
     call: &str,
 ) -> Edits {
-    let (Some(name), Some(body)) = (node.child_by_field_name("name"), node.child_by_field_name("body")) else {
+    let (Some(name), Some(body)) = (node.child_by_field_name("name"), node.child_by_field_name("body"))
+    else {
         return Vec::new();
     };
     let whole = decorated(node);
@@ -256,7 +288,9 @@ fn dispatch(
     let inner = format!("{indent}{}", source.step());
     let step = source.step();
     // The header ends with its colon; a comment behind it stays with it.
-    let header_end = source.text[node.start_byte()..body.start_byte()].rfind(':').map_or(body.start_byte(), |at| node.start_byte() + at + 1);
+    let header_end = source.text[node.start_byte()..body.start_byte()]
+        .rfind(':')
+        .map_or(body.start_byte(), |at| node.start_byte() + at + 1);
     let doc = docstring(body);
     let colon = colon_of(source, node, body).unwrap_or(header_end);
     let mut text = source.text[whole.start_byte()..colon].to_owned();
@@ -294,7 +328,10 @@ fn dispatch(
 /// Behind the colon that ends the header of a function.
 fn colon_of(source: &Source<'_>, node: Node, body: Node) -> Option<usize> {
     let mut cursor = node.walk();
-    let colon = node.children(&mut cursor).filter(|child| child.kind() == ":" && child.end_byte() <= body.start_byte()).last()?;
+    let colon = node
+        .children(&mut cursor)
+        .filter(|child| child.kind() == ":" && child.end_byte() <= body.start_byte())
+        .last()?;
     let _ = source;
     Some(colon.end_byte())
 }

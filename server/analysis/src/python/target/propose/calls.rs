@@ -17,7 +17,8 @@ const DEEPEST: usize = 8;
 const LONGEST: usize = 300;
 /// Builtin names that an expression may hold.
 const BUILTINS: &[&str] = &[
-    "abs", "bool", "dict", "float", "int", "len", "list", "max", "min", "range", "round", "set", "sum", "tuple", "zip",
+    "abs", "bool", "dict", "float", "int", "len", "list", "max", "min", "range", "round", "set", "sum",
+    "tuple", "zip",
 ];
 /// Arguments that are about devices and gradients.
 const DROPPED: &[&str] = &["device", "requires_grad", "pin_memory"];
@@ -101,8 +102,14 @@ impl<'s, 'a> Tracer<'s, 'a> {
                     edits.push((start, inner.end_byte(), String::new()));
                     return false;
                 }
-                "lambda" | "await" | "yield" | "list_comprehension" | "generator_expression" | "named_expression"
-                | "dictionary_comprehension" | "set_comprehension" => good = false,
+                "lambda"
+                | "await"
+                | "yield"
+                | "list_comprehension"
+                | "generator_expression"
+                | "named_expression"
+                | "dictionary_comprehension"
+                | "set_comprehension" => good = false,
                 "identifier" if is_name(inner) => match self.name(inner, depth) {
                     Some(None) => {}
                     Some(Some(text)) => edits.push((inner.start_byte(), inner.end_byte(), text)),
@@ -117,7 +124,8 @@ impl<'s, 'a> Tracer<'s, 'a> {
             good
         });
         let text = good.then(|| splice(self.source.text, node, &edits))??;
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(").replace(" )", ")");
+        let text =
+            text.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(").replace(" )", ")");
         (text.len() <= LONGEST).then_some(text)
     }
 
@@ -126,7 +134,8 @@ impl<'s, 'a> Tracer<'s, 'a> {
         if call.kind() != "call" {
             return None;
         }
-        let function = call.child_by_field_name("function").filter(|function| function.kind() == "attribute")?;
+        let function =
+            call.child_by_field_name("function").filter(|function| function.kind() == "attribute")?;
         let list = self.source.field(call, "arguments");
         let moves = match self.source.field(function, "attribute") {
             "cuda" | "cpu" | "requires_grad_" | "eval" | "detach" => true,
@@ -147,11 +156,16 @@ impl<'s, 'a> Tracer<'s, 'a> {
     }
 
     /// What was assigned last, before the name is read, in the function or block around it. Outer `None`: it is no name of these.
-    #[expect(clippy::option_option, reason = "a name that is local but not traced is not the same as one that is not local")]
+    #[expect(
+        clippy::option_option,
+        reason = "a name that is local but not traced is not the same as one that is not local"
+    )]
     fn assigned(&self, node: Node, depth: usize) -> Option<Option<String>> {
         let name = self.source.of(node);
         let function = enclosing(node).filter(|outer| outer.kind() == "function_definition");
-        let scope = function.and_then(|function| function.child_by_field_name("body")).unwrap_or_else(|| self.source.root());
+        let scope = function
+            .and_then(|function| function.child_by_field_name("body"))
+            .unwrap_or_else(|| self.source.root());
         let mut last = None;
         let mut local = false;
         each(scope, |inner| {
@@ -162,17 +176,24 @@ impl<'s, 'a> Tracer<'s, 'a> {
             };
             if left.is_some_and(|left| targets_of(self.source, left).iter().any(|target| target == name)) {
                 local = true;
-                if inner.end_byte() <= node.start_byte() || inner.kind() == "for_statement" && inner.start_byte() < node.start_byte() {
+                if inner.end_byte() <= node.start_byte()
+                    || inner.kind() == "for_statement" && inner.start_byte() < node.start_byte()
+                {
                     last = Some(inner);
                 }
             }
             !matches!(inner.kind(), "function_definition" | "class_definition" | "lambda")
         });
-        let at_top = |assignment: Node| assignment.parent().and_then(|s| s.parent()).is_some_and(|b| b.kind() == "module");
+        let at_top = |assignment: Node| {
+            assignment.parent().and_then(|s| s.parent()).is_some_and(|b| b.kind() == "module")
+        };
         if let Some(function) = function {
-            let parameter = parameters(self.source, function).into_iter().find(|parameter| parameter.name == name);
+            let parameter =
+                parameters(self.source, function).into_iter().find(|parameter| parameter.name == name);
             if let (None, Some(parameter)) = (last, &parameter) {
-                let default = parameter.default.filter(|text| text.parse::<f64>().is_ok() || matches!(*text, "True" | "False"));
+                let default = parameter
+                    .default
+                    .filter(|text| text.parse::<f64>().is_ok() || matches!(*text, "True" | "False"));
                 return Some(default.map(str::to_owned));
             }
         } else if last.is_some_and(at_top) {
@@ -185,7 +206,8 @@ impl<'s, 'a> Tracer<'s, 'a> {
         let value = assignment.child_by_field_name("right").filter(|_| plain);
         Some(value.and_then(|value| self.portable(value, depth + 1)).map(|text| {
             let simple = text.chars().all(|c| c.is_alphanumeric() || "._".contains(c));
-            let is_call = value.is_some_and(|value| matches!(value.kind(), "call" | "tuple" | "list" | "string"));
+            let is_call =
+                value.is_some_and(|value| matches!(value.kind(), "call" | "tuple" | "list" | "string"));
             if simple || is_call { text } else { format!("({text})") }
         }))
     }

@@ -100,7 +100,8 @@ pub(super) fn proposals(
 
 /// What could be given to statements: nothing is known of their names but how the function around takes them.
 pub(super) fn proposals_for_statements(source: &Source<'_>, statements: &Statements) -> Vec<Proposal> {
-    let Some(node) = source.root().descendant_for_byte_range(statements.span.start, statements.span.start) else {
+    let Some(node) = source.root().descendant_for_byte_range(statements.span.start, statements.span.start)
+    else {
         return Vec::new();
     };
     let function = enclosing(node);
@@ -111,9 +112,14 @@ pub(super) fn proposals_for_statements(source: &Source<'_>, statements: &Stateme
     let mut origins = Vec::new();
     for name in &statements.reads {
         let parameter = known.iter().find(|parameter| parameter.name == name);
-        let told = parameter.zip(function).and_then(|(p, function)| shape(source, function, class, p, known.len() <= 2));
+        let told = parameter
+            .zip(function)
+            .and_then(|(p, function)| shape(source, function, class, p, known.len() <= 2));
         parts.push(told.as_ref().map_or_else(|| "randn(8, 64)".to_owned(), |shape| shape.call(&sizes)));
-        origins.push(told.map_or_else(|| format!("a guess at `{name}`, of whose shape nothing is told"), |shape| shape.origin));
+        origins.push(told.map_or_else(
+            || format!("a guess at `{name}`, of whose shape nothing is told"),
+            |shape| shape.origin,
+        ));
     }
     origins.dedup();
     let inputs = Part { text: parts.join(", "), origin: origins.join("; "), places: Vec::new() };
@@ -169,17 +175,18 @@ fn run_together(
         }
         let Some(callee) = call.child_by_field_name("function") else { continue };
         let line = source.line(call.start_byte());
-        let part = |text, line, node| Part { text, origin: format!("the call on line {line}"), places: vec![span(node)] };
+        let part = |text, line, node| Part {
+            text,
+            origin: format!("the call on line {line}"),
+            places: vec![span(node)],
+        };
         if target.kind == TargetKind::Function {
             let text = is_call_of(source, call, name).then(|| tracer.arguments(call)).flatten();
             found.extend(text.filter(|text| !text.is_empty()).map(|text| (None, part(text, line, call))));
             continue;
         }
-        let making = if callee.kind() == "call" {
-            made(source, callee, name)
-        } else {
-            instance(source, callee, name)
-        };
+        let making =
+            if callee.kind() == "call" { made(source, callee, name) } else { instance(source, callee, name) };
         let Some(making) = making else { continue };
         let Some(text) = tracer.arguments(call).filter(|text| !text.is_empty()) else { continue };
         let init = tracer.arguments(making);
@@ -199,7 +206,8 @@ fn instance<'t>(source: &'t Source<'_>, callee: Node<'t>, class: &str) -> Option
     let name = source.of(callee);
     let scope = enclosing(callee).unwrap_or_else(|| source.root());
     let in_scope = all(scope, &["assignment"]).into_iter();
-    let assigned = in_scope.filter(|node| node.end_byte() <= callee.start_byte() && source.field(*node, "left") == name);
+    let assigned =
+        in_scope.filter(|node| node.end_byte() <= callee.start_byte() && source.field(*node, "left") == name);
     made(source, assigned.last()?.child_by_field_name("right")?, class)
 }
 
@@ -213,7 +221,11 @@ fn from_signature(source: &Source<'_>, class: Node) -> Option<Part> {
             continue;
         }
         let value = sizes.argument(parameter.name, parameter.annotation)?;
-        parts.push(if parameter.kind == Kind::Keyword { format!("{}={value}", parameter.name) } else { value });
+        parts.push(if parameter.kind == Kind::Keyword {
+            format!("{}={value}", parameter.name)
+        } else {
+            value
+        });
     }
     let origin = "usual values for the names of its arguments".to_owned();
     Some(Part { text: parts.join(", "), origin, places: Vec::new() })
@@ -271,7 +283,8 @@ fn from_shapes(
     let mut places = Vec::new();
     let mut last: Option<Shape> = None;
     for parameter in &needed {
-        let (text, origin) = if let Some(told) = shape(source, function, class, parameter, needed.len() == 1) {
+        let (text, origin) = if let Some(told) = shape(source, function, class, parameter, needed.len() == 1)
+        {
             places.push(told.place);
             last = Some(told.clone());
             (told.call(sizes), told.origin)

@@ -80,13 +80,16 @@ fn annotation(parameter: &Parameter<'_>) -> Option<Shape> {
             Element::Index("num_classes".to_owned())
         }
         "Bool" => Element::Bool,
-        "Float" | "Float16" | "Float32" | "Float64" | "BFloat16" | "Shaped" | "Num" | "Inexact" | "Real" | "TensorType" => {
-            Element::Float
-        }
+        "Float" | "Float16" | "Float32" | "Float64" | "BFloat16" | "Shaped" | "Num" | "Inexact" | "Real"
+        | "TensorType" => Element::Float,
         _ => return None,
     };
     let dims: Vec<String> = if short == "TensorType" {
-        parts.iter().map(|part| part.trim_matches(['"', '\'']).to_owned()).filter(|dim| !dim.contains("float")).collect()
+        parts
+            .iter()
+            .map(|part| part.trim_matches(['"', '\'']).to_owned())
+            .filter(|dim| !dim.contains("float"))
+            .collect()
     } else {
         let shape = parts.get(1)?.trim_matches(['"', '\'']);
         shape.split_whitespace().map(str::to_owned).collect()
@@ -111,7 +114,8 @@ fn from_docstrings(
     parameter: &Parameter<'_>,
     alone: bool,
 ) -> Option<Shape> {
-    let bodies = [Some(function), class].into_iter().flatten().filter_map(|node| node.child_by_field_name("body"));
+    let bodies =
+        [Some(function), class].into_iter().flatten().filter_map(|node| node.child_by_field_name("body"));
     for string in bodies.filter_map(docstring) {
         let text = source.of(string);
         let lines: Vec<&str> = text.lines().collect();
@@ -134,10 +138,15 @@ fn from_docstrings(
 /// What a line of a docstring says of a parameter: behind `x:`, `x (Tensor):`, `:param x:`, `- Input:`.
 fn described<'l>(line: &'l str, name: &str, alone: bool) -> Option<&'l str> {
     let text = line.trim_start_matches(['"', '\'', 'r', ' ', '\t', '-', '*', '`']);
-    let text = ["param Tensor ", ":param torch.Tensor ", ":param "].iter().find_map(|p| text.strip_prefix(p)).unwrap_or(text);
+    let text = ["param Tensor ", ":param torch.Tensor ", ":param "]
+        .iter()
+        .find_map(|p| text.strip_prefix(p))
+        .unwrap_or(text);
     let rest = match text.strip_prefix(name) {
         Some(rest) => rest,
-        None if alone => ["Input", "input", "inputs", "Inputs"].iter().find_map(|word| text.strip_prefix(word))?,
+        None if alone => {
+            ["Input", "input", "inputs", "Inputs"].iter().find_map(|word| text.strip_prefix(word))?
+        }
         None => return None,
     };
     let rest = rest.trim_start_matches('`');
@@ -156,15 +165,18 @@ fn written_shape(text: &str) -> Option<Vec<String>> {
         let word = word.replace(['{', '}', '_', '`', '\'', '*', '\\'], "");
         !word.is_empty() && word.len() < 20 && word.chars().all(|c| c.is_alphanumeric()) || word.is_empty()
     };
-    let types = ["tensor", "optional", "int", "float", "bool", "list", "tuple", "default", "none", "str", "torch"];
+    let types =
+        ["tensor", "optional", "int", "float", "bool", "list", "tuple", "default", "none", "str", "torch"];
     for (start, open) in text.match_indices(['(', '[']) {
         let close = if open == "(" { ')' } else { ']' };
         let Some(end) = text[start..].find(close) else { continue };
         let inner = &text[start + 1..start + end];
         let parts: Vec<&str> = inner.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
         let is_type = |part: &&str| types.iter().any(|ty| part.to_lowercase().contains(ty));
-        let told = text[..start].trim_end().to_lowercase().ends_with("shape") || inner.trim_end().ends_with(',');
-        if (parts.len() < 2 && !told) || parts.iter().any(is_type) || !parts.iter().all(|part| is_word(part)) {
+        let told =
+            text[..start].trim_end().to_lowercase().ends_with("shape") || inner.trim_end().ends_with(',');
+        if (parts.len() < 2 && !told) || parts.iter().any(is_type) || !parts.iter().all(|part| is_word(part))
+        {
             continue;
         }
         let dims: Vec<_> = parts.iter().filter_map(|part| plain_dim(part)).collect();
@@ -173,8 +185,10 @@ fn written_shape(text: &str) -> Option<Vec<String>> {
         }
     }
     // `B x N x D`.
-    let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['.', ',', ':', '(', ')', '[', ']'])).collect();
-    let first = words.windows(3).position(|three| three[1] == "x" && is_word(three[0]) && is_word(three[2]))?;
+    let words: Vec<&str> =
+        text.split_whitespace().map(|word| word.trim_matches(['.', ',', ':', '(', ')', '[', ']'])).collect();
+    let first =
+        words.windows(3).position(|three| three[1] == "x" && is_word(three[0]) && is_word(three[2]))?;
     let mut dims = vec![words[first].to_owned()];
     let mut at = first + 1;
     while words.get(at) == Some(&"x") && words.get(at + 1).is_some() {
@@ -189,7 +203,12 @@ fn checked(source: &Source<'_>, function: Node, parameter: &Parameter<'_>) -> Op
     let body = function.child_by_field_name("body")?;
     let name = parameter.name;
     let shapes = [format!("{name}.shape"), format!("{name}.size()")];
-    let ranks = [format!("{name}.dim()"), format!("{name}.ndim"), format!("len({name}.shape)"), format!("{name}.ndimension()")];
+    let ranks = [
+        format!("{name}.dim()"),
+        format!("{name}.ndim"),
+        format!("len({name}.shape)"),
+        format!("{name}.ndimension()"),
+    ];
     for node in all(body, &["assignment", "comparison_operator"]) {
         let place = span(node);
         if node.kind() == "assignment" {
@@ -213,7 +232,9 @@ fn checked(source: &Source<'_>, function: Node, parameter: &Parameter<'_>) -> Op
         let Some((left, right)) = text.split_once("==").filter(|_| is_assert) else { continue };
         let (left, right) = (left.trim(), right.trim());
         let origin = format!("the check on line {}", source.line(place.start));
-        if let Some(rank) = ranks.iter().any(|rank| rank == left).then(|| right.parse::<usize>().ok()).flatten() {
+        if let Some(rank) =
+            ranks.iter().any(|rank| rank == left).then(|| right.parse::<usize>().ok()).flatten()
+        {
             return Some(Shape { dims: usual_dims(rank)?, kind: Element::Float, origin, place });
         }
         if shapes.iter().any(|shape| shape == left) && right.starts_with(['(', '[']) {
@@ -240,8 +261,14 @@ fn usual_dims(rank: usize) -> Option<Vec<String>> {
 const LAYERS: &[(&[&str], &[&str])] = &[
     (&["Conv1d", "ConvTranspose1d", "BatchNorm1d", "InstanceNorm1d"], &["batch", "%", "seq"]),
     (&["Conv2d", "ConvTranspose2d", "BatchNorm2d", "InstanceNorm2d"], &["batch", "%", "height", "width"]),
-    (&["Conv3d", "ConvTranspose3d", "BatchNorm3d", "InstanceNorm3d"], &["batch", "%", "8", "height", "width"]),
-    (&["MaxPool2d", "AvgPool2d", "AdaptiveAvgPool2d", "AdaptiveMaxPool2d", "Upsample", "PixelShuffle"], &["batch", "channels", "height", "width"]),
+    (
+        &["Conv3d", "ConvTranspose3d", "BatchNorm3d", "InstanceNorm3d"],
+        &["batch", "%", "8", "height", "width"],
+    ),
+    (
+        &["MaxPool2d", "AvgPool2d", "AdaptiveAvgPool2d", "AdaptiveMaxPool2d", "Upsample", "PixelShuffle"],
+        &["batch", "channels", "height", "width"],
+    ),
     (&["MaxPool1d", "AvgPool1d", "AdaptiveAvgPool1d"], &["batch", "channels", "seq"]),
     (&["MaxPool3d", "AvgPool3d", "AdaptiveAvgPool3d"], &["batch", "channels", "8", "height", "width"]),
     (&["Linear", "LayerNorm", "RMSNorm"], &["batch", "%"]),
@@ -261,7 +288,8 @@ fn first_layer(source: &Source<'_>, forward: Node, class: Node, parameter: &Para
     // In the order in which they run: the inner call of `relu(self.conv(x))` comes after the outer one in the text.
     for call in all(body, &["call"]).iter().filter(|call| takes(call)) {
         let attribute = source.field(*call, "function");
-        let made = all(init, &["assignment"]).into_iter().find(|node| source.field(*node, "left") == attribute);
+        let made =
+            all(init, &["assignment"]).into_iter().find(|node| source.field(*node, "left") == attribute);
         let Some(mut layer) = made.and_then(|node| node.child_by_field_name("right")) else { continue };
         // `nn.Sequential(nn.Conv2d(…), …)` takes what its first part takes.
         for _ in 0..4 {

@@ -85,13 +85,20 @@ impl Sizes {
             return Some(value.clone());
         }
         let lower = name.to_lowercase();
-        let listed = VALUES.iter().find(|(names, _)| names.holds(&lower)).map(|(_, value)| (*value).to_owned());
+        let listed =
+            VALUES.iter().find(|(names, _)| names.holds(&lower)).map(|(_, value)| (*value).to_owned());
         match annotation.map(str::trim) {
             Some("bool") => Some("True".to_owned()),
-            Some("float") => Some(listed.filter(|value| value.contains(['.', 'e'])).unwrap_or_else(|| "0.5".to_owned())),
-            Some("int") => Some(listed.filter(|value| value.parse::<u64>().is_ok()).unwrap_or_else(|| self.of(name))),
+            Some("float") => {
+                Some(listed.filter(|value| value.contains(['.', 'e'])).unwrap_or_else(|| "0.5".to_owned()))
+            }
+            Some("int") => {
+                Some(listed.filter(|value| value.parse::<u64>().is_ok()).unwrap_or_else(|| self.of(name)))
+            }
             // A plain name that is known to be a size.
-            None => listed.or_else(|| SIZES.iter().any(|(names, _)| names.holds(&lower)).then(|| self.of(name))),
+            None => {
+                listed.or_else(|| SIZES.iter().any(|(names, _)| names.holds(&lower)).then(|| self.of(name)))
+            }
             Some(_) => None,
         }
     }
