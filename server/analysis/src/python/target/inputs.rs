@@ -132,7 +132,7 @@ pub fn inputs_of(text: &str, target: &Target) -> Result<Inputs, InputError> {
     let Some(what) = missing(&found, target, &required) else {
         return Ok(Inputs::Given(GivenInputs { init: found.init, cases: found.cases }));
     };
-    let proposals = proposals(&source, text, target, node, &found);
+    let proposals = proposals(&source, target, node, &found);
     let lacks_init = found.init.is_none() && !required.is_empty();
     let given = GivenInputs { init: found.init, cases: found.cases };
     Ok(Inputs::Missing { what, given, lacks_init, proposals })

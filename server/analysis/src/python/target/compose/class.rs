@@ -71,9 +71,7 @@ pub(super) fn assigned<'t>(
     which: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Made<'t>> {
     let mut found = BTreeMap::new();
-    for function in
-        methods(source, classes).into_iter().filter(|function| which(source.field(*function, "name")))
-    {
+    for function in methods(classes).into_iter().filter(|function| which(source.field(*function, "name"))) {
         for node in all(function, &["assignment", "call", "augmented_assignment"]) {
             if node.kind() == "call" {
                 let callee = source.field(node, "function").strip_prefix("self.").unwrap_or_default();
@@ -112,7 +110,7 @@ pub(super) fn assigned<'t>(
 }
 
 /// The methods of classes.
-fn methods<'t>(_source: &'t Source<'_>, classes: &[Node<'t>]) -> Vec<Node<'t>> {
+fn methods<'t>(classes: &[Node<'t>]) -> Vec<Node<'t>> {
     let bodies = classes.iter().filter_map(|class| class.child_by_field_name("body"));
     let members = bodies.flat_map(children).map(undecorated);
     members.filter(|node| node.kind() == "function_definition").collect()
@@ -213,7 +211,7 @@ pub(super) fn set_up(original: (&Source<'_>, Node), candidate: (&Source<'_>, Nod
 fn read(source: &Source<'_>, classes: &[Node]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for function in
-        methods(source, classes).into_iter().filter(|function| source.field(*function, "name") != "__init__")
+        methods(classes).into_iter().filter(|function| source.field(*function, "name") != "__init__")
     {
         for node in all(function, &["attribute"]) {
             if source.field(node, "object") == "self" {

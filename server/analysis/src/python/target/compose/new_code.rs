@@ -38,6 +38,8 @@ pub(super) struct Guarded<'s> {
     pub(super) keywords: Vec<String>,
     pub(super) is_module: bool,
     pub(super) needs: BTreeSet<String>,
+    /// Attributes that the edit adds to the original's `__init__`; the settings that were verified have none of these.
+    pub(super) added: Vec<String>,
 }
 
 /// The edits that come before the target, and the name of the guard.
@@ -78,8 +80,7 @@ pub(super) fn before(
     }
     let mut text = String::new();
     let support = restep(SUPPORT, &step);
-    if has_support(source, &support)? {
-    } else {
+    if !has_support(source, &support)? {
         text.push_str(&support);
         text.push_str("\n\n");
     }
@@ -330,6 +331,9 @@ fn table(guard: &str, make: &str, new: &New<'_>, guarded: &Guarded<'_>, step: &s
         if !guarded.needs.is_empty() {
             line(&format!("needs={}", tuple(guarded.needs.iter().map(|name| quoted(name)))));
         }
+    }
+    if !guarded.added.is_empty() {
+        line(&format!("added={}", tuple(guarded.added.iter().map(|name| quoted(name)))));
     }
     if verified.gradients {
         line("gradients=True");

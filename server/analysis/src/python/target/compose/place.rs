@@ -67,13 +67,10 @@ pub(super) fn module(
     let set_up = class::set_up((source, node), (new, class))?;
     let candidate = New { source: new, name, edits: class::edits(new, class, &set_up) };
     let mut needs: BTreeSet<String> = set_up.needs.clone();
-    needs.extend(
-        set_up
-            .added
-            .iter()
-            .filter_map(|line| Some(line.strip_prefix("self.")?.split(' ').next()?.to_owned())),
-    );
-    let guarded = guarded(target, verified, rest, true, needs)?;
+    let attribute = |line: &String| Some(line.strip_prefix("self.")?.split(' ').next()?.to_owned());
+    let added: Vec<String> = set_up.added.iter().filter_map(attribute).collect();
+    needs.extend(added.iter().cloned());
+    let guarded = Guarded { added, ..guarded(target, verified, rest, true, needs)? };
     let (mut edits, guard) = before(source, top_start(source, node), &candidate, &guarded)?;
     let call = format!("{receiver}.{renamed}");
     edits.extend(dispatch(source, forward, &guard, receiver, rest, &renamed, &call));
@@ -222,7 +219,7 @@ fn guarded<'s>(
     let calls = verified.calls.iter().map(|call| bind(call, list)).collect::<Result<Vec<_>, _>>()?;
     let by_name = list.iter().filter(|parameter| parameter.kind == Kind::Keyword);
     let keywords = by_name.map(|parameter| parameter.name.to_owned()).collect();
-    Ok(Guarded { target: &target.name, verified, calls, keywords, is_module, needs })
+    Ok(Guarded { target: &target.name, verified, calls, keywords, is_module, needs, added: Vec::new() })
 }
 
 /// The arguments of a verified call in the order in which the guard is given them.
@@ -292,7 +289,7 @@ fn dispatch(
         .rfind(':')
         .map_or(body.start_byte(), |at| node.start_byte() + at + 1);
     let doc = docstring(body);
-    let colon = colon_of(source, node, body).unwrap_or(header_end);
+    let colon = colon_of(node, body).unwrap_or(header_end);
     let mut text = source.text[whole.start_byte()..colon].to_owned();
     text.push_str(newline);
     if let Some(doc) = doc {
@@ -326,13 +323,12 @@ fn dispatch(
 }
 
 /// Behind the colon that ends the header of a function.
-fn colon_of(source: &Source<'_>, node: Node, body: Node) -> Option<usize> {
+fn colon_of(node: Node, body: Node) -> Option<usize> {
     let mut cursor = node.walk();
     let colon = node
         .children(&mut cursor)
         .filter(|child| child.kind() == ":" && child.end_byte() <= body.start_byte())
         .last()?;
-    let _ = source;
     Some(colon.end_byte())
 }
 

@@ -5,10 +5,10 @@ class _Verified:
     settings. Compiled, traced, autocast, hooked and differentiated calls are others, unless it was verified that gradients are right.
     """
 
-    def __init__(self, name, make, calls, keywords=(), state=None, settings=None, training=(), needs=(), gradients=False, streams=False):
+    def __init__(self, name, make, calls, keywords=(), state=None, settings=None, training=(), needs=(), added=(), gradients=False, streams=False):
         self.name, self.make, self.calls, self.keywords = name, make, calls, keywords
         self.state, self.settings, self.training, self.needs = state, settings, training, needs
-        self.gradients, self.streams = gradients, streams
+        self.added, self.gradients, self.streams = added, gradients, streams
         self.lock, self.tried, self.made = threading.Lock(), False, None
         self.instances = weakref.WeakKeyDictionary()
 
@@ -94,15 +94,16 @@ class _Verified:
         if self.state is not None and state not in self.state:
             return False
         tensors.extend(own)
-        return self.settings is None or self.settings_of(parts) in self.settings
+        return self.settings is None or self.settings_of(parts, self.added) in self.settings
 
     @classmethod
-    def settings_of(cls, parts):
+    def settings_of(cls, parts, added=()):
         """The classes and plain attributes of a module's parts, as a text that is the same in every process."""
         common = cls.common()
         lines = []
         for path, part in parts:
-            plain = sorted((key, cls.plain(value)) for key, value in vars(part).items() if key not in common)
+            own = common if path else common.union(added)
+            plain = sorted((key, cls.plain(value)) for key, value in vars(part).items() if key not in own)
             lines.append((path, type(part).__name__, [(key, text) for key, text in plain if text]))
         return hashlib.sha256(repr(lines).encode()).hexdigest()
 

@@ -47,13 +47,7 @@ struct Part {
 }
 
 /// What could be given to a module or function, best first.
-pub(super) fn proposals(
-    source: &Source<'_>,
-    _text: &str,
-    target: &Target,
-    node: Node,
-    found: &Declared,
-) -> Vec<Proposal> {
+pub(super) fn proposals(source: &Source<'_>, target: &Target, node: Node, found: &Declared) -> Vec<Proposal> {
     let is_module = target.kind == TargetKind::Module;
     let short = target.name.rsplit('.').next().unwrap_or_default();
     let tracer = Tracer::new(source);
@@ -294,7 +288,11 @@ fn from_shapes(
                 Some(value) => (value, format!("the annotation of `{}`", parameter.name)),
                 // A type of which nothing is known.
                 None if plain.is_some_and(|text| text != "Any") => return None,
-                None => guess(parameter.name, last.as_ref(), sizes),
+                None if class.is_none() && plain.is_none() && Sizes::number(parameter.name).is_some() => {
+                    let value = Sizes::number(parameter.name).unwrap_or_default();
+                    (value, format!("a usual value for the name `{}`", parameter.name))
+                }
+                None => guess(source, class, parameter.name, last.as_ref(), sizes),
             }
         };
         parts.push(if parameter.kind == Kind::Keyword { format!("{}={text}", parameter.name) } else { text });
@@ -305,10 +303,22 @@ fn from_shapes(
     Some(Part { text: parts.join(", "), origin: origins.join("; "), places })
 }
 
-/// A tensor of which only the name is known: as the one before it, or two dimensions.
-fn guess(name: &str, last: Option<&Shape>, sizes: &Sizes) -> (String, String) {
+/// A tensor of which only the name is known: as the one before it, as the name of the module says, or two dimensions.
+fn guess(
+    source: &Source<'_>,
+    class: Option<Node>,
+    name: &str,
+    last: Option<&Shape>,
+    sizes: &Sizes,
+) -> (String, String) {
     let like = last.filter(|shape| shape.kind == Element::Float);
-    let dims = like.map_or_else(|| vec!["batch".to_owned(), "dim".to_owned()], |shape| shape.dims.clone());
+    let module = class.map_or("", |class| source.field(class, "name"));
+    let rank = [("1d", 3), ("2d", 4), ("3d", 5)].iter().find(|(end, _)| module.to_lowercase().contains(end));
+    let dims = match (like, rank) {
+        (Some(shape), _) => shape.dims.clone(),
+        (None, Some((_, rank))) => shapes::usual_dims(*rank).unwrap_or_default(),
+        (None, None) => vec!["batch".to_owned(), "dim".to_owned()],
+    };
     let shape = Shape { dims, kind: Element::Float, origin: String::new(), place: Span::default() };
     (shape.call(sizes), format!("a guess at `{name}`, of whose shape nothing is told"))
 }

@@ -245,7 +245,7 @@ fn checked(source: &Source<'_>, function: Node, parameter: &Parameter<'_>) -> Op
 }
 
 /// Names of the dimensions of a tensor of this rank, as convolutions and sequences have them.
-fn usual_dims(rank: usize) -> Option<Vec<String>> {
+pub(super) fn usual_dims(rank: usize) -> Option<Vec<String>> {
     let names: &[&str] = match rank {
         1 => &["dim"],
         2 => &["batch", "dim"],

@@ -21,6 +21,8 @@ const SIZES: &[(Match, u64)] = &[
 
 /// What an argument of this name gets when a module is made.
 const VALUES: &[(Match, &str)] = &[
+    (Match::Part(&["factor"]), "2"),
+    (Match::Part(&["padding_idx", "blank_idx"]), "0"),
     (Match::Part(&["kernel"]), "3"),
     (Match::Part(&["stride", "dilation", "group", "reduction"]), "1"),
     (Match::Part(&["padding"]), "1"),
@@ -77,6 +79,17 @@ impl Sizes {
         let lower = name.to_lowercase();
         let found = SIZES.iter().find(|(names, _)| names.holds(&lower));
         found.map_or(OTHER, |(_, size)| *size).to_string()
+    }
+
+    /// The value of an argument whose name is known to be that of a number and no tensor's: `kernel_size`, `eps`.
+    pub(super) fn number(name: &str) -> Option<String> {
+        let lower = name.to_lowercase();
+        let numbers =
+            VALUES.iter().find(|(names, _)| names.holds(&lower)).map(|(_, value)| (*value).to_owned());
+        let size = ["num_", "n_", "in_ch", "out_ch", "in_plane", "out_plane", "inplanes"]
+            .iter()
+            .any(|start| lower.starts_with(start));
+        numbers.or_else(|| size.then(|| Self::default().of(name)))
     }
 
     /// What an argument of a constructor or function may be, from its name and annotation; `None` where that would be a guess at a type.
