@@ -266,6 +266,6 @@ pub(super) fn definition<'t>(source: &'t Source<'_>, target: &Target) -> Option<
 /// The method of a class.
 pub(super) fn method<'t>(source: &Source<'_>, class: Node<'t>, name: &str) -> Option<Node<'t>> {
     let body = class.child_by_field_name("body")?;
-    let methods = children(body).into_iter().map(undecorated);
-    methods.filter(|node| node.kind() == "function_definition" && source.field(*node, "name") == name).last()
+    let mut methods = children(body).into_iter().map(undecorated);
+    methods.rfind(|node| node.kind() == "function_definition" && source.field(*node, "name") == name)
 }

@@ -423,7 +423,7 @@ pub(super) fn edits(
     if !text.is_empty() {
         let first = children(body)
             .into_iter()
-            .find(|node| !docstring(body).is_some_and(|doc| node.end_byte() == doc.end_byte()));
+            .find(|node| docstring(body).is_none_or(|doc| node.end_byte() != doc.end_byte()));
         let at = first.map_or(body.end_byte(), |first| with_comments(source, first));
         edits.push((at..at, format!("{indent}{text}\n")));
     }

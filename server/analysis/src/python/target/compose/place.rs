@@ -80,9 +80,8 @@ pub(super) fn module(
 
 /// The class of the candidate.
 fn class_of<'t>(new: &'t Source<'_>, name: &str) -> Result<Node<'t>, String> {
-    let classes = children(new.root()).into_iter().map(undecorated);
-    let found =
-        classes.filter(|node| node.kind() == "class_definition" && new.field(*node, "name") == name).last();
+    let mut classes = children(new.root()).into_iter().map(undecorated);
+    let found = classes.rfind(|node| node.kind() == "class_definition" && new.field(*node, "name") == name);
     found.ok_or_else(|| format!("The candidate's `{name}` does not stand at its top level."))
 }
 
@@ -113,10 +112,9 @@ pub(super) fn function(
 }
 
 fn function_of<'t>(new: &'t Source<'_>, name: &str) -> Result<Node<'t>, String> {
-    let functions = children(new.root()).into_iter().map(undecorated);
-    let found = functions
-        .filter(|node| node.kind() == "function_definition" && new.field(*node, "name") == name)
-        .last();
+    let mut functions = children(new.root()).into_iter().map(undecorated);
+    let found =
+        functions.rfind(|node| node.kind() == "function_definition" && new.field(*node, "name") == name);
     found.ok_or_else(|| format!("The candidate's `{name}` does not stand at its top level."))
 }
 

@@ -200,9 +200,9 @@ fn instance<'t>(source: &'t Source<'_>, callee: Node<'t>, class: &str) -> Option
     let name = source.of(callee);
     let scope = enclosing(callee).unwrap_or_else(|| source.root());
     let in_scope = all(scope, &["assignment"]).into_iter();
-    let assigned =
+    let mut assigned =
         in_scope.filter(|node| node.end_byte() <= callee.start_byte() && source.field(*node, "left") == name);
-    made(source, assigned.last()?.child_by_field_name("right")?, class)
+    made(source, assigned.next_back()?.child_by_field_name("right")?, class)
 }
 
 /// What a module could be made with, from the names and annotations of what it needs.
