@@ -21,5 +21,6 @@ pub use outline::{
     ArgumentFacts, Expression, Function, FunctionKind, Launch, LaunchBounds, Method, Module, ModulePart,
     Outline, Parameter, TemplateParameter,
 };
+pub use python::target;
 pub use python::{Unit, UnitRole, UnknownSource};
 pub use text::{Encoding, Position, Text};

@@ -20,6 +20,7 @@ mod reader;
 mod rules;
 mod sinks;
 mod split;
+pub mod target;
 mod texts;
 mod unit;
 mod unknown;

@@ -1,0 +1,108 @@
+//! Edited files under a real torch: verified calls run the candidate, all others the original, and nothing else changes.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test, which says why it was left out")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use stitch_analysis::target::compose::{Argument, Verified, VerifiedCall, compose, settings_script};
+use stitch_analysis::target::denote::Denoted;
+use stitch_analysis::target::{statements, targets};
+
+/// A Python that has torch: `STITCHCUDA_TEST_PYTHON`, or one of the usual ones.
+fn python() -> Option<PathBuf> {
+    if let Some(python) = std::env::var_os("STITCHCUDA_TEST_PYTHON") {
+        return Some(python.into());
+    }
+    ["python3", "/usr/bin/python3"].into_iter().map(PathBuf::from).find(|python| {
+        let output = Command::new(python).args(["-c", "import torch"]).output();
+        output.is_ok_and(|output| output.status.success())
+    })
+}
+
+fn fixture(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/composed");
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+fn tensor(shape: &[u64]) -> Argument {
+    Argument::Tensor {
+        device: "cpu".to_owned(),
+        dtype: "float32".to_owned(),
+        shape: shape.to_vec(),
+        strides: None,
+    }
+}
+
+/// What is verified of one call; the state is that of `Scaled(4)`.
+fn verified(arguments: Vec<Argument>, settings: &str) -> Verified {
+    let state = [("shift", vec![4]), ("fc.weight", vec![4, 4]), ("fc.bias", vec![4])];
+    let state = state.iter().map(|(name, shape)| ((*name).to_owned(), tensor(shape))).collect();
+    let call = VerifiedCall { arguments, keywords: Vec::new(), state };
+    Verified {
+        calls: vec![call],
+        gradients: false,
+        training: vec![true],
+        settings: vec![settings.to_owned()],
+    }
+}
+
+#[test]
+fn edited_files_run_what_was_verified_and_else_the_original() {
+    let Some(python) = python() else {
+        eprintln!("no Python with torch is here; set STITCHCUDA_TEST_PYTHON");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let text = fixture("scaled.py");
+    let original = write("original.py", &text);
+    let script = format!(
+        "{}\nimport sys\nsys.path.insert(0, {:?})\nfrom original import Scaled\nprint(settings_of(Scaled(4)))\n",
+        settings_script(),
+        folder.path()
+    );
+    let output = Command::new(&python).args(["-c", &script]).output().unwrap();
+    let settings = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    assert_eq!(settings.len(), 64, "{}", String::from_utf8_lossy(&output.stderr));
+
+    let put = |text: &str, name: &str, candidate: &str, arguments: Vec<Argument>| {
+        let of = Denoted::Target(targets::named(text, name).unwrap());
+        compose(text, &of, &fixture(candidate), &verified(arguments, &settings)).unwrap().text
+    };
+    // One after the other into the same file, which then has the guard once.
+    let broken = write("broken.py", &put(&text, "softplus", "broken_new.py", vec![tensor(&[2, 4])]));
+    let edited = put(&text, "Scaled", "scaled_new.py", vec![tensor(&[2, 4])]);
+    let edited = put(&edited, "softplus", "softplus_new.py", vec![tensor(&[2, 4])]);
+    let line = edited.lines().position(|line| line.trim() == "y = x @ w").unwrap() as u32 + 1;
+    let found = statements::on_lines(&edited, line, line + 2).unwrap();
+    assert_eq!(
+        (found.reads.join(" "), found.sets.join(" ")),
+        ("x w i total".to_owned(), "y total".to_owned())
+    );
+    let mut known = verified(Vec::new(), &settings);
+    let int = |v: u32| Argument::Int { v: v.to_string() };
+    known.calls = vec![
+        VerifiedCall {
+            arguments: vec![tensor(&[2, 4]), tensor(&[4, 4]), int(0), int(0)],
+            ..VerifiedCall::default()
+        },
+        VerifiedCall {
+            arguments: vec![tensor(&[2, 4]), tensor(&[4, 4]), int(1), tensor(&[2, 4])],
+            ..VerifiedCall::default()
+        },
+    ];
+    let edited =
+        compose(&edited, &Denoted::Statements(found), &fixture("steps_new.py"), &known).unwrap().text;
+    assert_eq!(edited.matches("class _Verified:").count(), 1);
+    let edited = write("edited.py", &edited);
+
+    let check = write("check.py", &fixture("check.py"));
+    let output = Command::new(&python).args([&check, &original, &edited, &broken]).output().unwrap();
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.trim() == "good", "{out}\n{error}");
+}
