@@ -132,7 +132,8 @@ impl Zygote {
         self.role
     }
 
-    /// Forks a child, which has loaded nothing yet.
+    /// Forks a child, which has loaded nothing yet. Children of one zygote share its scratch folder: what one leaves there, the next finds,
+    /// so candidates that must not help each other need a zygote each.
     ///
     /// # Errors
     /// The zygote is gone, or the system has no process left.
