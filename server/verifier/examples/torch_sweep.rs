@@ -37,6 +37,10 @@ async fn one(zygotes: &mut [Zygote; 2], path: &Path, place: Place) -> Result<Str
     let calling = Calling { seed: 3, poison: true, grads: None };
     let second = other.call(&inputs, &calling).await.context("call again")?;
     let oracle = child.oracle(&inputs).await;
+    if child.is_gone() {
+        oracle.context("float64")?;
+        bail!("the process is gone");
+    }
     let first = child.call(&inputs, &calling).await.context("call")?;
     let mut words = Vec::new();
     if first.outputs.values != second.outputs.values {
