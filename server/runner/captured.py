@@ -181,8 +181,8 @@ def _settings() -> Dict[str, Any]:
 
 #: Where a replaced function is looked for.
 _WATCHED: List[Any] = [
-    torch, torch.Tensor, torch.nn.functional, torch.nn.Module, torch.cuda, torch.cuda.Event, torch.cuda.Stream, torch.autograd, torch.random,
-    sys.modules["time"], os,
+    torch, torch.Tensor, torch.nn.functional, torch.nn.Module, torch.cuda, torch.cuda.Event, torch.cuda.Stream, torch.autograd,
+    torch.random, sys.modules["time"], os,
 ]
 
 

@@ -34,6 +34,14 @@ pub enum HostError {
         /// How it ended and what it said.
         reason: String,
     },
+    /// No process could be forked from the one that has imported torch.
+    #[error("no process could be had for the {role}: {reason}")]
+    Fork {
+        /// What the process is for.
+        role: &'static str,
+        /// What has become of the one to fork from, or what the system said.
+        reason: String,
+    },
     /// The job was cancelled.
     #[error("The verification was cancelled.")]
     Cancelled,

@@ -42,7 +42,7 @@ impl Filled {
         }
     }
 
-    /// The bytes of a tensor, by its place in the list. Empty where the place or the region does not fit, which [`check`] excludes.
+    /// The bytes of a tensor, by its place in the list. Empty where the place or the region does not fit.
     pub fn tensor(&self, place: usize) -> &[u8] {
         self.range(place).and_then(|range| self.bytes.get(range)).unwrap_or_default()
     }

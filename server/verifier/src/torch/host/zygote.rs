@@ -70,7 +70,6 @@ pub struct Zygote {
     time_limit: Duration,
     cancel: CancellationToken,
     role: Role,
-    python: PathBuf,
 }
 
 /// What a zygote says.
@@ -123,7 +122,6 @@ impl Zygote {
             time_limit: setting.time_limit,
             cancel: cancel.clone(),
             role,
-            python: setting.python.path.clone(),
         })
     }
 
@@ -150,8 +148,7 @@ impl Zygote {
         let child = self.next.fetch_add(1, Ordering::Relaxed);
         let line = serde_json::json!({ "do": "fork", "child": child, "fds": 2 }).to_string();
         let order = Order { line, descriptors: vec![other.into(), write] };
-        let failed =
-            |reason: String| HostError::Start { python: self.python.clone(), role: self.role.word(), reason };
+        let failed = |reason: String| HostError::Fork { role: self.role.word(), reason };
         self.link.orders.send(order).map_err(|_| failed("its zygote is gone.".to_owned()))?;
         tokio::select! {
             () = self.cancel.cancelled() => return Err(HostError::Cancelled),
