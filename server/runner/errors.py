@@ -63,14 +63,14 @@ def _class_of(error: BaseException, message: str) -> str:
     return ""
 
 
-def _frames(summary: traceback.TracebackException) -> List[Dict[str, Any]]:
+def _frames(summary: traceback.TracebackException, error: BaseException) -> List[Dict[str, Any]]:
     frames = [
         {"file": frame.filename, "line": frame.lineno or 0, "function": frame.name}
         for frame in summary.stack
         if not frame.filename.startswith(_here) and not frame.filename.startswith("<frozen importlib")
     ]
-    if issubclass(summary.exc_type or Exception, SyntaxError) and summary.filename:
-        frames.append({"file": summary.filename, "line": int(summary.lineno or 0), "function": ""})
+    if isinstance(error, SyntaxError) and error.filename:
+        frames.append({"file": str(error.filename), "line": int(error.lineno or 0), "function": ""})
     return frames[-_MOST_FRAMES:]
 
 
@@ -82,7 +82,7 @@ def describe(error: BaseException, stage: str, device: str) -> Dict[str, Any]:
         kind = type(error).__name__
     try:
         summary = _format(error)
-        frames, text = _frames(summary), "".join(summary.format())
+        frames, text = _frames(summary, error), "".join(summary.format())
     except BaseException:  # see _text_of
         frames, text = [], message
     if isinstance(error, SyntaxError):
