@@ -1,7 +1,6 @@
 """The same call in float64, against which float32's own error is seen."""
 from __future__ import annotations
 
-import copy
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
@@ -9,7 +8,6 @@ import torch
 from . import captured as own
 from .loading import convert
 
-_deepcopy = copy.deepcopy
 #: Inputs, parameters and what lies between them take about so many times the inputs' and parameters' own memory.
 _MEMORY_FACTOR = 6
 
@@ -21,16 +19,50 @@ def _double(tensor: Any) -> Any:
     return convert(tensor, torch.float64)
 
 
+class _InDouble:
+    """A module in double precision on a device, and as it was afterwards.
+
+    It is changed in place and not copied: a function that the module keeps may hold on to its parts, and would go on with the old ones.
+    """
+
+    def __init__(self, module: Any, where: torch.device) -> None:
+        self._module, self._where = module, where
+        self._parameters: List[Tuple[Any, Any]] = []
+        #: Dictionaries of the module's parts, and what was in them.
+        self._kept: List[Tuple[Dict[str, Any], Dict[str, Any]]] = []
+
+    def __enter__(self) -> None:
+        if self._module is None:
+            return
+        self._parameters = [(parameter, parameter.data) for parameter in self._module.parameters()]
+        for part in self._module.modules():
+            self._kept += [(vars(part), dict(vars(part))), (part._buffers, dict(part._buffers))]
+            for name, value in list(vars(part).items()):
+                # A tensor that is no buffer, which some modules carry from call to call.
+                if isinstance(value, own.Tensor):
+                    vars(part)[name] = _double(own.to(value, self._where))
+            for name, buffer in part._buffers.items():
+                if buffer is not None:
+                    # What is counted in training mode is counted in a copy.
+                    part._buffers[name] = own.clone(buffer)
+        self._module.to(self._where).double()
+
+    def __exit__(self, *_: Any) -> None:
+        for parameter, data in self._parameters:
+            parameter.data = data
+        for present, before in self._kept:
+            present.clear()
+            present.update(before)
+
+
 def _run(function: Any, module: Any, build: Callable[[List[Any]], Any], tensors: List[Any], where: torch.device) -> Any:
     moved = [_double(own.to(tensor, where)) for tensor in tensors]
     positional, named = build(moved)
-    if module is not None:
-        function = _deepcopy(module).to(where).double()
     before = own.get_default_dtype()
     # What the code makes itself, such as the first state of a recurrent layer, is of the default type.
     own.set_default_dtype(torch.float64)
     try:
-        with own.no_grad():
+        with own.no_grad(), _InDouble(module, where):
             return function(*positional, **named)
     finally:
         own.set_default_dtype(before)

@@ -104,11 +104,16 @@ async fn gradients_and_float64_and_other_types() {
     assert_eq!(read(&found, 0), [4.0, 80.0, 1200.0]);
     assert_eq!(read(&found, 1), [941.0]);
 
+    let state = child.state().await.unwrap();
     let double = child.oracle(&inputs).await.unwrap();
+    assert_eq!(child.state().await.unwrap(), state);
     assert_eq!(double.values.tensors[0].dtype, Dtype::Float64);
     let numbers: Vec<f64> =
         double.tensor(0).chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap())).collect();
     assert_eq!(numbers, [2.0, 8.0, 18.0]);
+    // What it carries from call to call is in single precision still.
+    let called = child.call(&inputs, &Calling::default()).await.unwrap();
+    assert_eq!(read(&called.outputs, 0), [2.0, 8.0, 18.0]);
 
     let mut half = module(&data("gradients.py"), "Model");
     half.cases[0].dtype = Some(Dtype::Bfloat16);

@@ -7,9 +7,17 @@ class Model(torch.nn.Module):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.full((1,), 2.0))
         self.unused = torch.nn.Parameter(torch.zeros(1))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+        # No part of the state, and another one after each call.
+        self.carried = torch.zeros(1)
+        # A function that holds on to the module.
+        self.square = lambda x: self.weight * x * x
 
     def forward(self, x):
-        return self.weight * x * x
+        self.calls += 1
+        assert x.dtype is torch.float64 or self.carried.dtype is not torch.float64
+        self.carried = (self.carried.to(x.device) * x.sum()).to(x.dtype)
+        return self.square(x) + self.carried
 
 
 def get_init_inputs():

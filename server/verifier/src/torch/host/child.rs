@@ -134,7 +134,8 @@ impl Child {
         })
     }
 
-    /// The same call in float64, with the state as it is now. Call it before the state is changed by a call in training mode.
+    /// The same call in float64, with the state as it is now: ask before a call in training mode changes it. Parameters, buffers and
+    /// attributes are afterwards what they were; a list or dictionary that the module fills is not, so a child of its own is safest.
     ///
     /// # Errors
     /// What the code raises: some can't be computed in float64.
