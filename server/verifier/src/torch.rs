@@ -4,5 +4,6 @@
 //! secrets, the clock, the comparison and the verdict.
 
 pub mod find;
+pub mod host;
 pub mod subject;
 pub mod values;
