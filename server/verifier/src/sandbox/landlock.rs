@@ -7,6 +7,8 @@ use landlock::{
     RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
+use nix::unistd::geteuid;
+
 use super::layout;
 use super::message::Order;
 use super::{Active, Layer};
@@ -15,9 +17,20 @@ use super::{Active, Layer};
 const NEWEST: ABI = ABI::V9;
 /// Folders that are private where there are mounts.
 const PRIVATE: &[&str] = &["/tmp", "/dev/shm"];
+/// CUDA names its threads by writing to `/proc/self/task/*/comm`; without that, `cuInit` gives CUDA_ERROR_OPERATING_SYSTEM (H200, driver 580).
+/// What else lies there is kept by its own rights, and by mounts that make the parts read-only by which root could change the machine.
+const THREADS: &str = "/proc";
 
 /// Restricts this process and what it starts. What is not active is said in `active`.
 pub(super) fn apply(order: &Order, has_mounts: bool, active: &mut Active) {
+    let names_threads = order.policy.gpu;
+    if names_threads && !has_mounts && geteuid().is_root() {
+        active.lack(
+            "Landlock",
+            "CUDA writes to /proc, which root may only be let do in a file system of its own",
+        );
+        return;
+    }
     let mut interface = ABI::Unsupported;
     match restrict(order, has_mounts) {
         Ok((RulesetStatus::NotEnforced, status)) => active.lack("Landlock", absence(status)),
@@ -53,6 +66,7 @@ fn restrict(order: &Order, has_mounts: bool) -> Result<(RulesetStatus, LandlockS
     let readable = if has_mounts { vec![PathBuf::from("/")] } else { layout::readable(&order.policy) };
     let private = PRIVATE.iter().map(Path::new).filter(|_| has_mounts).map(Path::to_owned);
     let writable: Vec<PathBuf> = private.chain([order.scratch.clone()]).collect();
+    let named: &[&str] = if order.policy.gpu { &[THREADS] } else { &[] };
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(everything)?
@@ -61,6 +75,7 @@ fn restrict(order: &Order, has_mounts: bool) -> Result<(RulesetStatus, LandlockS
         .add_rules(path_beneath_rules(readable, AccessFs::from_read(NEWEST)))?
         .add_rules(path_beneath_rules(layout::devices(order.policy.gpu), everything))?
         .add_rules(path_beneath_rules(writable, everything))?
+        .add_rules(path_beneath_rules(named, AccessFs::WriteFile | AccessFs::Truncate))?
         .restrict_self()?;
     Ok((status.ruleset, status.landlock))
 }
