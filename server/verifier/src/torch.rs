@@ -3,7 +3,10 @@
 //! Reference and candidate run in processes of their own (`server/runner`), which know neither seeds nor each other's answers. Here are the
 //! secrets, the clock, the comparison and the verdict.
 
+pub mod find;
 pub mod host;
 pub mod judge;
+pub mod request;
 pub mod subject;
 pub mod values;
+pub mod verify;

@@ -334,6 +334,16 @@ pub(super) fn scale<E: Element>(bytes: &[u8]) -> f64 {
     if count == 0 { 0.0 } else { (sum / count as f64).sqrt().min(1.0) }
 }
 
+/// `min(1, rms)` of a tensor among some values; 1 of what is no floating-point tensor.
+pub fn scale_of(view: View, index: usize) -> f64 {
+    match view.tensor(index) {
+        Ok((tensor, bytes)) if tensor.dtype.is_floating() => {
+            with_element!(tensor.dtype, E => scale::<E>(bytes))
+        }
+        _ => 1.0,
+    }
+}
+
 /// The element that is off most: its error over what it may be.
 #[derive(Clone, Copy, Debug)]
 struct Off {

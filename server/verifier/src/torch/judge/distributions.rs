@@ -126,6 +126,15 @@ pub fn randomise(tensors: &[Tensor], region: &mut [u8], seed: u64) -> bool {
     any
 }
 
+/// Fills floating-point tensors with numbers from -1 to 1.
+pub fn fill(tensors: &[Tensor], region: &mut [u8], stream: Stream) {
+    for (number, tensor) in tensors.iter().enumerate() {
+        let Some(bytes) = floating(tensor, region) else { continue };
+        let stream = stream.child(number as u64);
+        map(tensor.dtype, bytes, |at, _| stream.uniform(at as u64, -1.0, 1.0));
+    }
+}
+
 /// The bytes of a floating-point tensor that has elements and lies whole in the region.
 fn floating<'a>(tensor: &Tensor, region: &'a mut [u8]) -> Option<&'a mut [u8]> {
     let start = usize::try_from(tensor.offset).ok()?;

@@ -130,6 +130,16 @@ pub(super) fn numbers(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
     with_element!(dtype, E => bytes.chunks_exact(E::SIZE).map(E::read).collect())
 }
 
+/// The numbers of some elements, the parts of complex ones too.
+pub fn numbers_of(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
+    numbers(dtype, bytes)
+}
+
+/// The element that a number among [`numbers_of`] belongs to.
+pub fn number_of(dtype: Dtype, at: usize) -> usize {
+    at / parts(dtype)
+}
+
 /// The element at this place as a person writes it.
 pub(super) fn element_in_words(dtype: Dtype, bytes: &[u8], index: usize) -> String {
     let size = usize::try_from(dtype.size()).unwrap_or(1);
@@ -211,6 +221,16 @@ fn float_to_bfloat(value: f32) -> u16 {
     let bits = value.to_bits();
     let rounded = if value.is_nan() { bits | 0x40_0000 } else { bits + 0x7fff + (bits >> 16 & 1) };
     u16::try_from(rounded >> 16).unwrap_or(0)
+}
+
+/// Whether all floating-point numbers of some values are finite.
+pub fn all_finite(view: View) -> bool {
+    (0..view.values.tensors.len()).all(|index| {
+        let Ok((tensor, bytes)) = view.tensor(index) else { return false };
+        let finite = |bytes: &[u8]| with_element!(tensor.dtype, E => bytes.chunks_exact(E::SIZE).all(|one| E::read(one).is_finite()));
+        !tensor.dtype.is_floating()
+            || super::compare::chunks(bytes.len(), number_size(tensor.dtype), |range| finite(&bytes[range])).into_iter().all(|all| all)
+    })
 }
 
 /// A shape as torch writes it: `[32, 1024]`.
