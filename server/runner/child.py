@@ -1,0 +1,241 @@
+"""A process that runs a person's code for one role in one verification, and does what the parent asks, one request after the other."""
+from __future__ import annotations
+
+import faulthandler
+import platform
+import sys
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+
+from . import baseline, calls, loading, oracle, timing, values
+from . import captured as own
+from .errors import Refused, describe
+from .wire import Channel
+
+Flat = values.Flat
+
+
+class Session:
+    """What one child knows."""
+
+    def __init__(self, device: str) -> None:
+        self._device = own.Device(device)
+        self._stage = "starting"
+        self._watch = own.Watch()
+        self._request: Dict[str, Any] = {}
+        self._loaded: Optional[loading.Loaded] = None
+        self._file: Any = None
+        self._function: Any = None
+        self._held: Dict[str, Flat] = {}
+        self._sizes: List[int] = []
+        self._inputs: List[Any] = []
+        self._sets: Optional[timing.Sets] = None
+        self._last: Optional[Flat] = None
+        self._seed = 0
+
+    def answer(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+        """Does what is asked. Whatever the person's code raises becomes part of the answer."""
+        known: Dict[str, Callable[..., Dict[str, Any]]] = {
+            "load": self._load, "draw": self._draw, "state": self._state, "set_state": self._set_state, "call": self._call,
+            "oracle": self._oracle, "prepare": self._prepare, "set": self._set, "time": self._time, "last": self._last_output,
+            "compile": self._compile, "put": self._put,
+        }
+        try:
+            self._stage = str(request["do"])
+            reply = known[request["do"]](request, descriptors)
+            reply["ok"] = True
+            return reply
+        except BaseException as error:  # SystemExit and KeyboardInterrupt are as good as any other
+            return {"ok": False, "error": describe(error, self._stage, self._device.name)}
+
+    def _at(self, stage: str) -> None:
+        self._stage = stage
+
+    def _need(self) -> loading.Loaded:
+        if self._loaded is None:
+            raise Refused("nothing is loaded")
+        return self._loaded
+
+    def _types(self, name: str) -> Any:
+        return getattr(self._file, name, None)
+
+    def _take(self, described: Dict[str, Any], descriptor: int) -> List[Any]:
+        """New tensors on the device with the bytes of a region."""
+        region = values.Region(descriptor, described["bytes"], self._device)
+        try:
+            with own.no_grad():
+                tensors = [values.fresh(spec, region, self._device.torch) for spec in described["tensors"]]
+            self._device.wait()
+        finally:
+            region.close()
+        return tensors
+
+    def _load(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
+        if self._loaded is not None:
+            raise Refused("something is loaded already")
+        self._request = request
+        self._warm_up()
+        loaded, self._file = loading.load(request, self._device, self._at)
+        self._loaded, self._function = loaded, loaded.function
+        module = loaded.module
+
+        def described(items: Any) -> List[Dict[str, Any]]:
+            return [{"name": name, "dtype": values.dtype_name(own.dtype_of(value)), "shape": list(own.size_of(value))} for name, value in items]
+
+        return {
+            "kind": loaded.kind, "name": loaded.name, "seconds": loaded.seconds, "versions": self._versions(),
+            "training": bool(module.training) if module is not None else None,
+            "parameters": described(module.named_parameters()) if module is not None else [],
+            "buffers": described(module.named_buffers()) if module is not None else [],
+            "changed": self._watch.changed(),
+        }
+
+    def _warm_up(self) -> None:
+        """Begins CUDA and torch's own threads, so that they are not taken for the person's."""
+        self._stage = "starting torch on %s" % self._device.name
+        own.zero_(own.empty((1 << 16,), device="cpu")).add_(1).sum()
+        self._device.wait()
+        self._watch = own.Watch()
+
+    def _versions(self) -> Dict[str, Any]:
+        device = torch.cuda.get_device_name() if self._device.is_cuda else platform.processor() or platform.machine()
+        return {"python": platform.python_version(), "torch": str(torch.__version__), "cuda": torch.version.cuda, "device": device}
+
+    def _draw(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
+        self._need()
+        self._stage = "drawing inputs"
+        cases = self._request["subject"]["cases"]
+        if not 0 <= request["case"] < len(cases):
+            raise Refused("case %d of %d" % (request["case"], len(cases)))
+        case = cases[request["case"]]
+        own.seed(request["seed"])
+        with own.no_grad():
+            positional, named = loading.arguments(case["inputs"], self._file)
+            if case.get("dtype"):
+                dtype = values.DTYPES[case["dtype"]]
+                positional, named = loading.convert(positional, dtype), loading.convert(named, dtype)
+        self._device.wait()
+        return self._hold("inputs", values.pack_arguments(positional, named))
+
+    def _hold(self, name: str, flat: Flat) -> Dict[str, Any]:
+        """Keeps values until they are fetched, and describes them."""
+        self._held[name] = flat
+        return {"values": flat.values()}
+
+    def _state(self, _: Dict[str, Any], __: List[int]) -> Dict[str, Any]:
+        self._stage = "reading the state"
+        return self._hold("state", values.flatten_named(calls.state_items(self._need().module), "the state"))
+
+    def _set_state(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+        self._stage = "setting the state"
+        module = self._need().module
+        tensors = self._take(request["values"], descriptors[0])
+        calls.set_state(module, request["values"]["tree"], tensors)
+        self._device.wait()
+        return {}
+
+    def _call(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+        loaded = self._need()
+        self._stage = "copying inputs"
+        described = request["values"]
+        # The inputs of the last call are still held, so that the new ones lie elsewhere.
+        inputs = self._take(described, descriptors[0])
+        self._inputs = inputs
+        grads = self._take(request["grads"], descriptors[1]) if request.get("grads") else None
+        self._held.clear()
+        self._stage = "calling"
+        arguments = values.unpack_arguments(described["tree"], inputs, self._types)
+        call = calls.Call(self._function, loaded.module, self._device)
+        flat, seen = call.make(arguments, inputs, request, grads, self._sizes, self._watch)
+        after = Flat()
+        after.tree, after.tensors = described["tree"], inputs
+        flat["inputs_after"] = after
+        self._held = flat
+        self._sizes = [spec["bytes"] for spec in flat["outputs"].specs()[0]]
+        self._seed = request["seed"]
+        reply: Dict[str, Any] = {name: part.values() for name, part in flat.items()}
+        reply["seen"] = seen
+        return reply
+
+    def _oracle(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+        loaded = self._need()
+        self._stage = "computing in float64"
+        tensors = self._take(request["values"], descriptors[0])
+
+        def build(moved: List[Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+            return values.unpack_arguments(request["values"]["tree"], moved, self._types)
+
+        result = oracle.compute(loaded.function, loaded.module, build, tensors, self._seed, self._device)
+        return self._hold("oracle", values.flatten(result, "the output"))
+
+    def _prepare(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
+        self._need()
+        self._stage = "preparing to time"
+        self._held.clear()
+        self._inputs, self._last = [], None
+        self._sets = timing.Sets(request["l2_bytes"], self._device)
+        return {}
+
+    def _set(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+        self._stage = "preparing to time"
+        if self._sets is None:
+            raise Refused("nothing is prepared")
+        self._sets.add(request["values"]["tree"], self._take(request["values"], descriptors[0]))
+        return {}
+
+    def _time(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
+        self._stage = "timing"
+        if self._sets is None:
+            raise Refused("nothing is prepared")
+        reply, self._last = timing.run(self._function, self._sets, request, self._last, self._types, self._device)
+        return reply
+
+    def _last_output(self, _: Dict[str, Any], __: List[int]) -> Dict[str, Any]:
+        self._stage = "fetching the last output"
+        if self._last is None:
+            raise Refused("no call was timed")
+        return self._hold("last", self._last)
+
+    def _compile(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
+        self._stage = "compiling"
+        self._function = baseline.compiled(self._need().function, request["mode"])
+        return {}
+
+    def _put(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+        """Writes values that were announced into the parent's region."""
+        self._stage = "passing values on"
+        flat = self._held.get(request["what"])
+        if flat is None:
+            raise Refused("there are no %s" % request["what"])
+        region = values.Region(descriptors[0], flat.values()["bytes"], self._device)
+        try:
+            flat.write(region)
+            self._device.wait()
+        finally:
+            region.close()
+        return {}
+
+
+def serve(descriptor: int, device: str) -> None:
+    """Answers until the parent is gone."""
+    process = own.getpid()
+    faulthandler.enable(file=2, all_threads=False)
+    loading.new_main()
+    sys.argv[:] = [""]
+    channel = Channel(descriptor)
+    session = Session(device)
+    while True:
+        try:
+            received = channel.receive()
+        except OSError:
+            received = None
+        if received is None:
+            own.exit_now(0)
+        request, descriptors = received
+        reply = session.answer(request, descriptors)
+        if own.getpid() != process:
+            # The person's code forked and came back here: the copy has no business with the channel.
+            own.exit_now(0)
+        reply["id"] = request.get("id")
+        channel.send_or_die(reply)

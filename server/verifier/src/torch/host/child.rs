@@ -68,7 +68,8 @@ impl Child {
             "build": load.build,
             "stands_for": load.stands_for,
         });
-        self.ask("loading", request, &[]).await?.all()
+        let answer = self.ask("loading", request, &[]).await?;
+        self.heed(answer.all())
     }
 
     /// Draws the inputs of a case under a seed.
@@ -78,7 +79,7 @@ impl Child {
     pub async fn draw(&mut self, seed: u64, case: usize) -> Result<Filled, ChildError> {
         let request = json!({ "do": "draw", "seed": seed, "case": case });
         let mut answer = self.ask("drawing inputs", request, &[]).await?;
-        let values = answer.take("values")?;
+        let values = self.part(&mut answer, "values")?;
         Ok(self.fetch("inputs", values).await?.0)
     }
 
@@ -88,7 +89,7 @@ impl Child {
     /// How the process ended, or that the state has what can't be passed on.
     pub async fn state(&mut self) -> Result<Filled, ChildError> {
         let mut answer = self.ask("reading the state", json!({ "do": "state" }), &[]).await?;
-        let values = answer.take("values")?;
+        let values = self.part(&mut answer, "values")?;
         Ok(self.fetch("state", values).await?.0)
     }
 
@@ -115,9 +116,11 @@ impl Child {
         });
         let regions: Vec<&Filled> = std::iter::once(inputs).chain(&calling.grads).collect();
         let mut answer = self.ask("calling", request, &regions).await?;
-        let (outputs, inputs_after) = (answer.take("outputs")?, answer.take("inputs_after")?);
-        let (state_after, grads): (_, Option<Values>) = (answer.take("state_after")?, answer.take("grads")?);
-        let (seen, wall) = (answer.take("seen")?, answer.wall);
+        let (outputs, inputs_after) =
+            (self.part(&mut answer, "outputs")?, self.part(&mut answer, "inputs_after")?);
+        let (state_after, grads): (_, Option<Values>) =
+            (self.part(&mut answer, "state_after")?, self.part(&mut answer, "grads")?);
+        let (seen, wall) = (self.part(&mut answer, "seen")?, answer.wall);
         Ok(Called {
             outputs: self.fetch("outputs", outputs).await?.0,
             inputs_after: self.fetch("inputs_after", inputs_after).await?.0,
@@ -138,7 +141,7 @@ impl Child {
     pub async fn oracle(&mut self, inputs: &Filled) -> Result<Filled, ChildError> {
         let request = json!({ "do": "oracle", "values": inputs.values });
         let mut answer = self.ask("computing in float64", request, &[inputs]).await?;
-        let values = answer.take("values")?;
+        let values = self.part(&mut answer, "values")?;
         Ok(self.fetch("oracle", values).await?.0)
     }
 
@@ -165,7 +168,7 @@ impl Child {
         let mut answer = self.ask("timing", request, &[]).await?;
         let wall = answer.wall;
         let (outputs, text): (Vec<crate::torch::values::Tensor>, Vec<String>) =
-            (answer.take("outputs")?, answer.take("probed")?);
+            (self.part(&mut answer, "outputs")?, self.part(&mut answer, "probed")?);
         let probed = self.heed(probed(batch, &outputs, &text))?;
         Ok(Timed { wall, outputs, probed })
     }
@@ -176,7 +179,7 @@ impl Child {
     /// There was no timed call, or how the process ended.
     pub async fn last_output(&mut self) -> Result<(Filled, Duration), ChildError> {
         let mut answer = self.ask("fetching the last output", json!({ "do": "last" }), &[]).await?;
-        let values = answer.take("values")?;
+        let values = self.part(&mut answer, "values")?;
         self.fetch("last", values).await
     }
 
@@ -230,9 +233,8 @@ fn probed(
 
 impl Answer {
     /// The whole answer as one value.
-    fn all<T: serde::de::DeserializeOwned>(self) -> Result<T, ChildError> {
+    fn all<T: serde::de::DeserializeOwned>(self) -> Result<T, String> {
         let rest = self.reply.rest.into_iter().collect();
-        serde_json::from_value(serde_json::Value::Object(rest))
-            .map_err(|error| ChildError::Malformed { what: error.to_string() })
+        serde_json::from_value(serde_json::Value::Object(rest)).map_err(|error| error.to_string())
     }
 }

@@ -34,15 +34,6 @@ pub(super) struct Answer {
     pub(super) wall: Duration,
 }
 
-impl Answer {
-    /// A part of it. One that is not there counts as `null`.
-    pub(super) fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, ChildError> {
-        let value = self.reply.rest.remove(name).unwrap_or(Value::Null);
-        serde_json::from_value(value)
-            .map_err(|error| ChildError::Malformed { what: format!("`{name}`: {error}") })
-    }
-}
-
 /// Why the waiting ended.
 enum Outcome {
     Line(Result<Vec<u8>, NoLine>),
@@ -141,6 +132,16 @@ impl Child {
         let [region] = region;
         let bytes = region.read().await.map_err(here)?;
         Ok((Filled { values, bytes }, answer.wall))
+    }
+
+    /// A part of an answer. One that is not there counts as `null`.
+    pub(super) fn part<T: DeserializeOwned>(
+        &mut self,
+        answer: &mut Answer,
+        name: &str,
+    ) -> Result<T, ChildError> {
+        let value = answer.reply.rest.remove(name).unwrap_or(Value::Null);
+        self.heed(serde_json::from_value(value).map_err(|error| format!("`{name}`: {error}")))
     }
 
     /// What makes no sense ends the child: what it says next would be worth no more.
