@@ -156,6 +156,16 @@ impl<'a> Report<'a> {
             self.accuse(Code::VERIFY_WRONG_RESULT, Answer::Wrong, message, advice);
             return;
         }
+        if kind == "Refused" {
+            let message = format!("While {stage}{when}{at}: {}", cut(said));
+            // The runner's words for a subclass of a tensor.
+            if said.contains("a type of its own") {
+                self.dishonest(message);
+            } else {
+                self.accuse_at(span, Code::VERIFY_CRASHED, Answer::Crashed, message, "");
+            }
+            return;
+        }
         let compiler = format!("{said}\n{text}");
         if let Some(refused) = self
             .source
@@ -320,7 +330,9 @@ impl<'a> Report<'a> {
             crate::torch::values::Tree::Dict { items } => items.len(),
             _ => state.tensors.len(),
         };
-        self.verdict.evidence.parameters = Some(Parameters { entries, elements, randomised_rounds: 0 });
+        if entries > 0 {
+            self.verdict.evidence.parameters = Some(Parameters { entries, elements, randomised_rounds: 0 });
+        }
     }
 
     /// A round ran with other parameters than were constructed.

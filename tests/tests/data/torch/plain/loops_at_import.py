@@ -1,5 +1,5 @@
 # expect: timed-out | 
-# flags: --time-limit 8
+# flags: --time-limit 6
 import torch
 from torch import nn
 while True:
