@@ -84,7 +84,7 @@ def poison(device: own.Device, sizes: List[int]) -> None:
     budget = min(_MOST_POISON, device.free() // _POISON_SHARE)
     blocks: List[Any] = []
     wanted = [size for size in sizes for _ in range(2)] + [_SMALL_BLOCK] * _SMALL_BLOCKS
-    size = 1 << 30
+    size = _MOST_POISON // 2
     while size >= 2 << 20:
         wanted.append(size)
         size //= 2

@@ -10,6 +10,7 @@ import ctypes
 import os
 import random
 import sys
+import warnings
 from typing import Any, Callable, Dict, List
 
 import torch
@@ -63,6 +64,12 @@ _seed_python = random.seed
 _synchronize = getattr(torch._C, "_cuda_synchronize", None)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 0)
+_function_mode = getattr(torch._C, "_get_function_stack_at", lambda _: None)
+try:
+    # What torch.set_default_device leaves on, which is a setting like another.
+    from torch.utils._device import DeviceContext as _DeviceContext
+except ImportError:  # before torch 2.0
+    _DeviceContext = None  # type: ignore[assignment, misc]
 
 #: `M_PERTURB` of glibc's `mallopt(3)`: what is given by malloc is filled with the complement of the lowest byte.
 _M_PERTURB = -6
@@ -70,7 +77,8 @@ _M_PERTURB = -6
 
 def modes() -> int:
     """How many modes stand between torch's functions and their kernels: zero, unless someone left one on."""
-    return _dispatch_modes() + _function_modes()
+    strange = [place for place in range(_function_modes()) if _DeviceContext is None or type(_function_mode(place)) is not _DeviceContext]
+    return _dispatch_modes() + len(strange)
 
 
 def perturb_malloc(byte: int) -> None:
@@ -160,11 +168,14 @@ def _settings() -> Dict[str, Any]:
         "flushing of denormal numbers": lambda: float(torch.tensor(1e-40, dtype=torch.float32) * 0.5) == 0.0,
     }
     found = {}
-    for name, ask in questions.items():
-        try:
-            found[name] = ask()
-        except Exception:  # a setting that this torch does not have
-            continue
+    with warnings.catch_warnings():
+        # Some of these names are old; they are asked for as long as torch knows them.
+        warnings.simplefilter("ignore")
+        for name, ask in questions.items():
+            try:
+                found[name] = ask()
+            except Exception:  # a setting that this torch does not have
+                continue
     return found
 
 

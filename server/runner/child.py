@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from . import baseline, calls, loading, oracle, timing, values
+from . import baseline, calls, limits, loading, oracle, timing, values
 from . import captured as own
 from .errors import Refused, describe
 from .wire import Channel
@@ -43,6 +43,8 @@ class Session:
         }
         try:
             self._stage = str(request["do"])
+            if not self._device.is_cuda and request["do"] != "time":
+                limits.renew()
             reply = known[request["do"]](request, descriptors)
             reply["ok"] = True
             return reply

@@ -21,7 +21,7 @@ _LOST = (
     "invalid program counter", "address space", "hardware stack error", "launch timed out", "uncorrectable",
     "external device error", "context is destroyed",
 )
-_NO_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory", "cudaerrormemoryallocation",
+_NO_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory", "bad_alloc", "cudaerrormemoryallocation",
               "cublas_status_alloc_failed", "cudnn_status_alloc_failed")
 
 

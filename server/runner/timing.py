@@ -56,36 +56,42 @@ def _scaled(tensor: Any, scale: float) -> Any:
 class Probe:
     """Gathers elements of each call's output at places that the request names."""
 
-    def __init__(self, numbers: List[int], count: int, device: own.Device) -> None:
-        self._numbers, self._count, self._device = numbers, count, device
-        self._rows: Optional[List[List[Tuple[Any, Any]]]] = None
-        self._like: List[Any] = []
-        self._found: List[Any] = []
+    def __init__(self, numbers: List[int], count: int, like: List[Any]) -> None:
+        self._numbers, self._count = numbers, count
+        self._prepare(like)
 
-    def _prepare(self, tensors: List[Any]) -> List[List[Tuple[Any, Any]]]:
-        rows: List[List[Tuple[Any, Any]]] = [[] for _ in range(self._count)]
-        self._like = tensors
+    def _prepare(self, tensors: List[Any]) -> None:
+        """Computes the places in tensors like these, before the calls rather than between them."""
+        self._like, self._found = tensors, []
+        self._rows: List[List[Tuple[Any, Any]]] = [[] for _ in range(self._count)]
         for tensor in tensors:
-            count = own.count_of(tensor)
+            count, device = own.count_of(tensor), own.device_of(tensor)
             numbers = self._numbers if count else []
             places = [[((n + call * _WEYL) & _MASK) % count for n in numbers] for call in range(self._count)]
-            index = torch.tensor(places, dtype=torch.int64).reshape(self._count, len(numbers)).to(own.device_of(tensor))
-            found = own.empty((self._count, len(numbers)), dtype=own.dtype_of(tensor), device=own.device_of(tensor))
+            index = torch.tensor(places, dtype=torch.int64).reshape(self._count, len(numbers)).to(device)
+            found = own.empty((self._count, len(numbers)), dtype=own.dtype_of(tensor), device=device)
             self._found.append(found)
             for call in range(self._count):
-                rows[call].append((index[call], found[call]))
-        return rows
+                self._rows[call].append((index[call], found[call]))
+
+    def _fits(self, tensors: List[Any]) -> bool:
+        return len(tensors) == len(self._like) and all(
+            own.size_of(tensor) == own.size_of(like) and own.dtype_of(tensor) is own.dtype_of(like)
+            and own.device_of(tensor) == own.device_of(like)
+            for tensor, like in zip(tensors, self._like)
+        )
 
     def gather(self, call: int, tensors: List[Any]) -> None:
-        """Takes one call's elements."""
-        if self._rows is None:
-            self._rows = self._prepare(tensors)
-        row = self._rows[call]
-        if len(tensors) != len(row):
-            raise Refused("call %d returned %d tensors, and the first of the batch %d" % (call, len(tensors), len(row)))
-        for tensor, like, (index, found) in zip(tensors, self._like, row):
-            if own.size_of(tensor) != own.size_of(like) or own.dtype_of(tensor) is not own.dtype_of(like):
-                raise Refused("call %d returned another shape or type than the first of the batch" % call)
+        """Takes one call's elements.
+
+        Raises:
+            Refused: if it returned another number of tensors, other shapes or types than the first of the batch.
+        """
+        if not self._fits(tensors):
+            if call:
+                raise Refused("call %d returned other shapes or types than the first of the batch" % call)
+            self._prepare(tensors)
+        for tensor, (index, found) in zip(tensors, self._rows[call]):
             if own.count_of(index):
                 own.take(tensor, index, out=found)
 
@@ -104,9 +110,9 @@ def run(function: Callable[..., Any], sets: Sets, request: Dict[str, Any], last:
         device: own.Device) -> Tuple[Dict[str, Any], Optional[values.Flat]]:
     """Makes the calls. Gives the answer, and the last call's output."""
     batch, is_empty = request["calls"], request["empty"]
-    probe = Probe(request["probe"], len(batch), device)
-    own.seed(request["seed"])
     stand_in = last.tensors if last is not None else [own.empty((1,), device=device.torch)]
+    probe = Probe(request["probe"], len(batch), stand_in)
+    own.seed(request["seed"])
     with own.no_grad():
         for number, (place, scale) in enumerate(batch):
             positional, named = sets.scaled(place, scale, types)

@@ -33,7 +33,7 @@ _MOST_ITEMS = 65536
 ARGUMENTS = "arguments"
 #: A strided tensor that takes more memory than so many times its elements is made contiguous.
 _SPARSEST = 8
-#: From this size in bytes on, a region is registered with CUDA, which costs about 0.1 ms and then copies at the bus's speed.
+#: Regions from this size in bytes on are registered with CUDA, so that they are copied without going through a buffer of the driver's.
 _PIN_FROM = 1 << 20
 
 _mmap, _close = mmap.mmap, os.close
@@ -53,12 +53,18 @@ class Region:
         self._size = size
         self._pinned = 0
         if device.is_cuda and size >= _PIN_FROM:
-            self._pin()
+            self._pin(device)
 
-    def _pin(self) -> None:
+    def _pin(self, device: own.Device) -> None:
         pointer = own.data_ptr(own.frombuffer(self._map, dtype=torch.uint8, count=1))
         if int(torch.cuda.cudart().cudaHostRegister(pointer, self._size, 0)) == 0:
             self._pinned = pointer
+            return
+        try:
+            # The refusal is told to whoever launches next, which must not be the person's code.
+            device.wait()
+        except RuntimeError:
+            pass
 
     def close(self) -> None:
         """Gives the registration back. The mapping goes with the last tensor that lies in it."""

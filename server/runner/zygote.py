@@ -16,16 +16,15 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 _VARIABLE = "STITCHCUDA_CHANNEL"
-#: `PR_SET_CHILD_SUBREAPER` of linux/prctl.h.
-_SUBREAPER = 36
+#: `PR_SET_CHILD_SUBREAPER` and `PR_SET_DUMPABLE` of linux/prctl.h.
+_SUBREAPER, _DUMPABLE = 36, 4
 #: How long killing what a child left behind may take, in seconds.
 _PATIENCE = 2.0
 
 
-def _adopt() -> None:
-    """Makes whatever descends from this process its child once its own parent is gone."""
+def _prctl(option: int, value: int) -> None:
     try:
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
     except (AttributeError, OSError):
         pass
 
@@ -100,6 +99,7 @@ class Zygote:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
+            _prctl(_DUMPABLE, 1)
             os.close(self._channel.fileno())
             os.close(self._wake)
             os.close(self._woken)
@@ -163,7 +163,9 @@ def main() -> None:
     from stitchcuda_runner import child  # noqa: F401
     from stitchcuda_runner.wire import Channel
 
-    _adopt()
+    # Whatever descends from this process becomes its child once its own parent is gone; and no child looks into it.
+    _prctl(_SUBREAPER, 1)
+    _prctl(_DUMPABLE, 0)
     wake, woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)

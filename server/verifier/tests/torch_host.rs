@@ -1,5 +1,7 @@
 //! The processes that run a person's Python, asked for what a verification asks, with a real torch.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 #[path = "torch/common.rs"]
 mod common;
 

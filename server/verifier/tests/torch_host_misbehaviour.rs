@@ -1,12 +1,17 @@
 //! Code that misbehaves is told apart and named, and the next verification is unharmed.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 #[path = "torch/common.rs"]
 mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Place, floats, python, read};
-use stitch_verifier::torch::host::{Called, Calling, Child, ChildError, Filled, How, Role};
+use common::{Place, floats, on_cuda, python, read, setting};
+use stitch_toolchain::process::Scratch;
+use stitch_verifier::torch::host::{
+    Called, Calling, Child, ChildError, Filled, HostError, How, Role, Zygote,
+};
 use stitch_verifier::torch::values::Tree;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -147,9 +152,66 @@ async fn memory_that_is_not_written_is_poisoned() {
     for word in ["unwritten", "unwritten_small"] {
         let called = stage.act(word).await.unwrap();
         let bytes = &called.outputs.bytes;
-        let poisoned = bytes.iter().filter(|byte| **byte == 0x7f).count();
+        let pattern = if on_cuda() { 0xff } else { 0x7f };
+        let poisoned = bytes.iter().filter(|byte| **byte == pattern).count();
         assert!(poisoned * 10 > bytes.len() * 9, "{word}: {poisoned} of {}", bytes.len());
     }
+}
+
+/// Only with a GPU: there is nothing to see without.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_of_the_gpu_ends_its_process_and_no_other() {
+    if !on_cuda() {
+        return;
+    }
+    let Some(mut stage) = Stage::new(Duration::from_secs(60)).await else { return };
+    let mut child = stage.0.load("misbehaves.py").await.unwrap();
+    let outcome = act(&mut child, "assert").await;
+    assert!(matches!(&outcome, Err(ChildError::Gpu { stage, .. }) if stage == "calling"), "{outcome:?}");
+    assert!(child.is_gone());
+    let outcome = stage.act("gpu_memory").await;
+    assert!(
+        matches!(&outcome, Err(ChildError::OutOfMemory { device, .. }) if device == "cuda:0"),
+        "{outcome:?}"
+    );
+    stage.is_unharmed().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_not_be_started_is_said() {
+    let Some(mut python) = python() else { return };
+    let scratch = Scratch::new("torch-test").unwrap();
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let mut refusing = setting(&python, &scratch);
+    refusing.wrap = std::sync::Arc::new(|needs, _, _| {
+        assert!(needs.environment.iter().all(|(name, _)| name != "CARGO_MANIFEST_DIR"));
+        Err("the sandbox can't be made".to_owned())
+    });
+    let error = Zygote::start(&refusing, Role::Candidate, &cancel).await.err().unwrap();
+    assert!(matches!(&error, HostError::Sandbox(why) if why == "the sandbox can't be made"), "{error}");
+    python.path = "/bin/false".into();
+    let error = Zygote::start(&setting(&python, &scratch), Role::Candidate, &cancel).await.err().unwrap();
+    assert!(error.to_string().contains("exited with status 1"), "{error}");
+    python.path = "/no/such/python".into();
+    let error = Zygote::start(&setting(&python, &scratch), Role::Candidate, &cancel).await.err().unwrap();
+    assert!(error.to_string().contains("was not found"), "{error}");
+    cancel.cancel();
+    let error = Zygote::start(&setting(&python, &scratch), Role::Candidate, &cancel).await.err().unwrap();
+    assert!(matches!(error, HostError::Cancelled), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn children_of_one_zygote_live_beside_each_other() {
+    let Some(mut stage) = Stage::new(Duration::from_secs(60)).await else { return };
+    let mut other = stage.0.load("misbehaves.py").await.unwrap();
+    act(&mut other, "dtype").await.unwrap();
+    for word in ["exit", "linger", "patch"] {
+        let _ = stage.act(word).await;
+        let called = act(&mut other, "print").await.unwrap();
+        assert!(called.seen.changed.is_empty(), "{:?}", called.seen.changed);
+    }
+    drop(other);
+    stage.is_unharmed().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,7 +28,7 @@ pub use messages::{
     Batch, Called, Calling, Load, Loaded, NamedTensor, Observations, Seconds, SeenTensor, Timed, Versions,
 };
 pub use python::{NoTorch, Python, find as find_python};
-pub use setting::{Needs, Place, Setting, Wrap, bare};
+pub use setting::{LIFE, Needs, OUTPUT_LIMIT, Place, Running, Setting, Wrap, bare};
 pub use zygote::Zygote;
 
 /// What a process is for. The two are never in one process, nor forked from one zygote.

@@ -1,5 +1,7 @@
 //! What the tests of the processes share: an interpreter with torch, and a zygote that loads a file of this folder.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +10,8 @@ use stitch_toolchain::discovery::Search;
 use stitch_toolchain::environment::Environment;
 use stitch_toolchain::process::Scratch;
 use stitch_verifier::torch::host::{
-    Child, ChildError, Filled, Load, Loaded, Python, Role, Setting, Zygote, find_python, lay_out,
+    Child, ChildError, Filled, Load, Loaded, Place as Where, Python, Role, Setting, Zygote, find_python,
+    lay_out,
 };
 use stitch_verifier::torch::subject::{Callable, Case, Source, Subject};
 use stitch_verifier::torch::values::{Dtype, Tensor, Tree, Values};
@@ -16,6 +19,22 @@ use tokio_util::sync::CancellationToken;
 
 /// Set where there is no torch and these tests are not wanted.
 const WITHOUT: &str = "STITCHCUDA_TESTS_WITHOUT_TORCH";
+/// Set where they are to run on the first GPU.
+const CUDA: &str = "STITCHCUDA_TESTS_CUDA";
+
+/// Whether they run on a GPU.
+pub fn on_cuda() -> bool {
+    std::env::var_os(CUDA).is_some()
+}
+
+/// How processes of a role are started.
+pub fn setting<'a>(python: &'a Python, scratch: &'a Scratch) -> Setting<'a> {
+    let mut setting = Setting::new(python, scratch);
+    if on_cuda() {
+        setting.place = Where::Cuda(0);
+    }
+    setting
+}
 
 /// The interpreter, or `None` where a person has said to do without.
 pub fn python() -> Option<Python> {
@@ -41,7 +60,7 @@ impl Place {
     pub async fn new(python: &Python, role: Role, limit: Duration) -> Self {
         let scratch = Scratch::new("torch-test").unwrap();
         let cancel = CancellationToken::new();
-        let mut setting = Setting::new(python, &scratch);
+        let mut setting = setting(python, &scratch);
         setting.time_limit = limit;
         let zygote = Zygote::start(&setting, role, &cancel).await.unwrap();
         Self { zygote, cancel, scratch }
@@ -61,7 +80,9 @@ impl Place {
 
 /// A file of this folder.
 pub fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/torch").join(name)
+    // Where they run need not be where they were built.
+    let room = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    Path::new(&room).join("tests/torch").join(name)
 }
 
 /// A class by KernelBench's convention.

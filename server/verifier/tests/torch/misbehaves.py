@@ -9,7 +9,9 @@ import threading
 import time
 
 import torch
-import torch.nn.functional as F
+
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class Lazy(torch.Tensor):
@@ -95,8 +97,10 @@ ACTS = {
     "object": object,
     "memory": lambda: torch.empty(1 << 46),
     "python_memory": lambda: bytearray(1 << 60),
-    "unwritten": lambda: torch.empty(1 << 20),
-    "unwritten_small": lambda: torch.empty(64),
+    "unwritten": lambda: torch.empty(1 << 20, device=DEVICE),
+    "unwritten_small": lambda: torch.empty(64, device=DEVICE),
+    "gpu_memory": lambda: torch.empty(1 << 46, device=DEVICE),
+    "assert": lambda: torch.ones(3, device=DEVICE)[torch.full((3,), 10**7, device=DEVICE)],
     "recursion": lambda: ACTS["recursion"](),
     "warn": lambda: print("a last word", file=sys.stderr, flush=True) or os._exit(4),
     "at_exit": lambda: atexit.register(os._exit, 0),

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stitch_toolchain::process::ProgramError;
 
 use super::python::NoTorch;
 
@@ -22,10 +21,7 @@ pub enum HostError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The process could not be started, or was ended from outside.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    /// It could not be put into the sandbox.
+    /// It could not be put into the sandbox, or not be started at all.
     #[error("{0}")]
     Sandbox(String),
     /// It started and did not get as far as asking for work.

@@ -212,3 +212,104 @@ fn remember(file: &Path, known: &Remembered) -> std::io::Result<()> {
     aside.persist(file)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use stitch_toolchain::environment::Environment;
+
+    use super::*;
+
+    /// A folder of programs on a `PATH` of its own, under a root without the usual ones.
+    struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn put(&self, folder: &str, script: &str) -> PathBuf {
+            let folder = self.0.path().join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            let path = folder.join("python3");
+            fs::write(&path, format!("#!/bin/sh\necho x >> {}/asked\n{script}\n", self.0.path().display()))
+                .unwrap();
+            fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            path
+        }
+
+        /// One that answers as an interpreter with this torch does.
+        fn with_torch(&self, folder: &str, torch: &str) -> PathBuf {
+            let packages = self.0.path().join("torch");
+            fs::create_dir_all(&packages).unwrap();
+            fs::write(packages.join("version.py"), "").unwrap();
+            let python = Python {
+                path: PathBuf::new(),
+                origin: String::new(),
+                version: "3.11.2".into(),
+                torch: torch.into(),
+                cuda: None,
+                folder: packages,
+                user_base: None,
+                prefixes: vec![],
+            };
+            self.put(folder, &format!("echo '{}'", serde_json::to_string(&python).unwrap()))
+        }
+
+        fn find(&self, named: Option<&Path>, path: &[&str]) -> Result<Python, NoTorch> {
+            let path: Vec<_> = path.iter().map(|folder| self.0.path().join(folder)).collect();
+            let path = std::env::join_paths(path).unwrap();
+            let environment = Environment::from_variables([("PATH", path)]).with_root(self.0.path());
+            find(named, &Search::new(environment), Some(&self.0.path().join("cache")))
+        }
+
+        fn asked(&self) -> usize {
+            fs::read_to_string(self.0.path().join("asked")).map_or(0, |text| text.lines().count())
+        }
+    }
+
+    const NONE: &str = "echo \"ModuleNotFoundError: No module named 'torch'\" >&2; exit 1";
+
+    #[test]
+    fn the_first_with_torch_is_taken_and_asked_once() {
+        let machine = Machine::new();
+        machine.put("a", NONE);
+        let path = machine.with_torch("b", "2.11.0+cu130");
+        let found = machine.find(None, &["a", "b"]).unwrap();
+        assert_eq!(
+            (&found.path, found.torch.as_str(), found.origin.as_str()),
+            (&path, "2.11.0+cu130", "PATH")
+        );
+        assert_eq!(machine.asked(), 2);
+        assert_eq!(machine.find(None, &["b"]).unwrap(), found);
+        assert_eq!(machine.asked(), 2);
+        // Torch was installed anew.
+        fs::write(machine.0.path().join("torch/version.py"), "new").unwrap();
+        machine.find(None, &["b"]).unwrap();
+        assert_eq!(machine.asked(), 3);
+    }
+
+    #[test]
+    fn without_one_it_is_said_what_was_tried_and_how_to_get_it() {
+        let machine = Machine::new();
+        let error = machine.find(None, &["a"]).unwrap_err().to_string();
+        assert!(error.starts_with("No Python interpreter was found") && error.contains("pip install torch"));
+        let without = machine.put("a", NONE);
+        machine.with_torch("b", "1.12.1");
+        let error = machine.find(None, &["a", "b"]).unwrap_err().to_string();
+        let had = format!("{} (it has no torch)", without.display());
+        assert!(error.contains(&had) && error.contains("1.13 are the oldest that work"), "{error}");
+        assert!(error.contains("--python"), "{error}");
+        let named = machine.find(Some(&without), &["b"]).unwrap_err();
+        assert!(named.was_named && named.to_string().contains("can't be used: it has no torch"), "{named}");
+        let named = machine.find(Some(Path::new("/no/such/python")), &[]).unwrap_err();
+        assert!(named.to_string().contains("/no/such/python"), "{named}");
+    }
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        assert!(older("1.9.0", "1.13") && older("0.4", "1.13"));
+        assert!(!older("1.13.0a0", "1.13") && !older("2.0", "1.13") && !older("3.10.1", "3.9"));
+    }
+}

@@ -25,6 +25,7 @@ files![
     "captured.py",
     "child.py",
     "errors.py",
+    "limits.py",
     "loading.py",
     "oracle.py",
     "statements.py",

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stitch_toolchain::environment::Environment;
-use stitch_toolchain::process::{Program, Scratch};
+use stitch_toolchain::process::{Finished, Program, Scratch};
+use tokio_util::sync::CancellationToken;
 
-use super::error::HostError;
 use super::python::Python;
 
 /// Where tensors live.
@@ -31,24 +32,36 @@ pub struct Needs {
     pub environment: Vec<(OsString, OsString)>,
     /// Folders and files that it reads besides the system's.
     pub readable: Vec<PathBuf>,
-    /// Folders that it writes; the first is its scratch folder, in which it runs.
-    pub writable: Vec<PathBuf>,
     /// Where its tensors live: whether it needs a GPU's device files.
     pub place: Place,
     /// How much memory it and its children may take, in bytes.
     pub memory_bytes: Option<u64>,
 }
 
-/// Turns needs into a program. Time limit, output limit and scratch folder are set by the caller.
-pub type Wrap = Arc<dyn Fn(&Needs) -> Result<Program, String> + Send + Sync>;
+/// A process that runs to its end, or until it is cancelled: what it printed, or why it was ended, in words.
+pub type Running = Pin<Box<dyn Future<Output = Result<Finished, String>> + Send>>;
+
+/// Turns needs into a process that may write in the scratch folder alone. It starts when it is first polled, and ends when the token says
+/// so; nothing of it is left then. What it could not do is said in words.
+pub type Wrap = Arc<dyn Fn(&Needs, &Scratch, CancellationToken) -> Result<Running, String> + Send + Sync>;
+
+/// A process lives as long as its job, whose requests have limits of their own.
+pub const LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// What is kept of what a zygote itself prints, in bytes. Children print into pipes of their own.
+pub const OUTPUT_LIMIT: usize = 256 << 10;
 
 /// No sandbox: the interpreter itself, with the needed environment and no other.
 pub fn bare() -> Wrap {
-    Arc::new(|needs| {
+    Arc::new(|needs, scratch, end| {
         let variables = needs.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
-        Ok(Program::new(&needs.program)
+        let program = Program::new(&needs.program)
             .args(&needs.arguments)
-            .environment(Environment::from_variables(variables)))
+            .environment(Environment::from_variables(variables))
+            .current_dir(scratch.path())
+            .scratch(scratch)
+            .output_limit(OUTPUT_LIMIT)
+            .time_limit(LIFE);
+        Ok(Box::pin(async move { program.run(&end).await.map_err(|error| error.to_string()) }))
     })
 }
 
@@ -61,7 +74,7 @@ pub struct Setting<'a> {
     pub place: Place,
     /// Where they may write. One zygote each.
     pub scratch: &'a Scratch,
-    /// Where extensions are built, if [`super::Load::build`] names no other place; those must lie in it.
+    /// Where extensions are built, if [`super::Load::build`] names no other place. In a sandbox both must lie in the scratch folder.
     pub build_folder: PathBuf,
     /// Files and folders of the person's that the processes read: of the reference alone, or of the candidate alone.
     pub readable: Vec<PathBuf>,
@@ -169,11 +182,6 @@ impl Setting<'_> {
             variables.push((name.clone(), value.clone()));
         }
         variables
-    }
-
-    /// The program, in its sandbox.
-    pub(super) fn program(&self, needs: &Needs) -> Result<Program, HostError> {
-        (self.wrap)(needs).map_err(HostError::Sandbox)
     }
 }
 

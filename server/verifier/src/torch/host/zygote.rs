@@ -13,7 +13,7 @@ use nix::fcntl::OFlag;
 use serde::Deserialize;
 use stitch_session::folders::Folders;
 use stitch_toolchain::environment::Environment;
-use stitch_toolchain::process::{Finished, Program, ProgramError};
+use stitch_toolchain::process::Finished;
 use tokio::net::unix::pipe;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
@@ -27,16 +27,12 @@ use super::error::{HostError, How};
 use super::ledger::{Ledger, how};
 use super::output::Output;
 use super::runner::{self, PACKAGE};
-use super::setting::{Needs, Setting};
+use super::setting::{Needs, Running, Setting};
 
 /// How long torch's import may take: minutes from a cold network disk.
 const START_LIMIT: Duration = Duration::from_secs(180);
 /// How long forking may take.
 const FORK_LIMIT: Duration = Duration::from_secs(30);
-/// A zygote lives as long as its job, whose requests have limits of their own.
-const LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// What is kept of what a zygote itself prints, in bytes. Children print into pipes of their own.
-const OUTPUT_LIMIT: usize = 256 << 10;
 /// A zygote says little.
 const LONGEST_LINE: usize = 1 << 16;
 /// The variable that says where to connect, and the word that proves who does. It is gone before other code runs.
@@ -100,12 +96,13 @@ impl Zygote {
         let token = format!("{:032x}", random());
         let name = format!(".channel-{:08x}", name_part());
         let (listener, socket) = listen(setting, &name)?;
-        let program = program(setting, role, &format!("{name}:{token}"))?;
+        let needs = needs(setting, &format!("{name}:{token}"))?;
         let end = cancel.child_token();
+        let process = (setting.wrap)(&needs, setting.scratch, end.clone()).map_err(HostError::Sandbox)?;
         let ledger = Arc::new(Ledger::new());
         let (orders, waiting) = mpsc::unbounded_channel();
         let link = Link { ledger: Arc::clone(&ledger), orders, end: end.clone() };
-        let running = tokio::spawn(run(program, end.clone(), Arc::clone(&ledger)));
+        let running = tokio::spawn(run(process, end.clone(), Arc::clone(&ledger)));
         let guard = end.clone().drop_guard();
         let channel = tokio::select! {
             channel = accept(&listener, &token) => channel,
@@ -135,7 +132,8 @@ impl Zygote {
         self.role
     }
 
-    /// Forks a child, which has loaded nothing yet.
+    /// Forks a child, which has loaded nothing yet. Children of one zygote share its scratch folder: what one leaves there, the next finds,
+    /// so candidates that must not help each other need a zygote each.
     ///
     /// # Errors
     /// The zygote is gone, or the system has no process left.
@@ -214,7 +212,7 @@ fn listen(setting: &Setting<'_>, name: &str) -> Result<(UnixListener, PathBuf), 
     Ok((made.map_err(system)?, scratch.join(name)))
 }
 
-fn program(setting: &Setting<'_>, role: Role, channel: &str) -> Result<Program, HostError> {
+fn needs(setting: &Setting<'_>, channel: &str) -> Result<Needs, HostError> {
     let cache = Folders::find().cache.unwrap_or_else(std::env::temp_dir).join("torch");
     let folder = runner::folder(&cache)
         .map_err(HostError::system(format!("the runner could not be written to {}", cache.display())))?;
@@ -223,29 +221,22 @@ fn program(setting: &Setting<'_>, role: Role, channel: &str) -> Result<Program, 
     let script = folder.join(PACKAGE).join("zygote.py");
     let mut readable = vec![folder, setting.python.folder.clone()];
     readable.extend(setting.python.prefixes.iter().chain(&setting.readable).cloned());
-    let needs = Needs {
+    Ok(Needs {
         program: setting.python.path.clone(),
-        arguments: [OsString::from("-u"), script.into(), role.word().into()].into(),
+        arguments: vec![OsString::from("-u"), script.into()],
         environment,
         readable,
-        writable: vec![setting.scratch.path().to_owned(), setting.build_folder.clone()],
         place: setting.place,
         memory_bytes: setting.memory_bytes,
-    };
-    let program = setting.program(&needs)?;
-    Ok(program
-        .current_dir(setting.scratch.path())
-        .scratch(setting.scratch)
-        .output_limit(OUTPUT_LIMIT)
-        .time_limit(LIFE))
+    })
 }
 
-/// Runs the program to its end, and says to all who wait for it how it ended.
-async fn run(program: Program, end: CancellationToken, ledger: Arc<Ledger>) {
-    let how = match program.run(&end).await {
+/// Runs the process to its end, and says to all who wait for it how it ended.
+async fn run(process: Running, end: CancellationToken, ledger: Arc<Ledger>) {
+    let how = match process.await {
+        _ if end.is_cancelled() => How::Earlier,
         Ok(finished) => How::Other(words_of(&finished)),
-        Err(ProgramError::Cancelled { .. }) => How::Earlier,
-        Err(error) => How::Other(format!("could not go on: {error}")),
+        Err(why) => How::Other(format!("could not go on: {why}")),
     };
     ledger.update(|state| state.gone = Some(how));
 }

@@ -20,8 +20,10 @@ use crate::torch::values::Values;
 const LONGEST_LINE: usize = 4 << 20;
 /// No value of a call is larger than this, in bytes.
 const MOST_BYTES: u64 = 256 << 30;
-/// How long the zygote has to say how a child ended, and to kill one.
+/// How long the zygote has to say how a child ended whose channel is closed.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long killing one may take: the system gives gigabytes back page by page, on a busy machine in seconds.
+const KILL_PATIENCE: Duration = Duration::from_secs(20);
 /// How long what a dead child printed may take to come.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How much of what it printed is shown with its end, in bytes.
@@ -217,7 +219,7 @@ impl Child {
     async fn finish(&mut self) {
         self.is_gone = true;
         self.link.kill(self.number);
-        if tokio::time::timeout(PATIENCE, self.link.ledger.ended(self.number)).await.is_err() {
+        if tokio::time::timeout(KILL_PATIENCE, self.link.ledger.ended(self.number)).await.is_err() {
             self.link.end.cancel();
         }
     }
