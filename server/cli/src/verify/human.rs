@@ -41,7 +41,7 @@ pub fn print(verdict: &Verdict, file: Option<&Path>, out: &mut impl Write) -> io
             writeln!(out, "  help: {advice}")?;
         }
     }
-    evidence(&verdict.evidence, out)?;
+    evidence(&verdict.evidence, good, out)?;
     if !verdict.compared.is_empty() {
         writeln!(out, "Compared:")?;
     }
@@ -125,7 +125,7 @@ fn line_at(text: &str, span: Span) -> Option<(usize, usize, &str)> {
 }
 
 /// What was measured: times and speedups first, since they are what most people look for.
-fn evidence(evidence: &Evidence, out: &mut impl Write) -> io::Result<()> {
+fn evidence(evidence: &Evidence, good: bool, out: &mut impl Write) -> io::Result<()> {
     for speedup in &evidence.speedups {
         let style = colour(if speedup.low > 1.0 { AnsiColor::Green } else { AnsiColor::Yellow });
         writeln!(
@@ -144,7 +144,7 @@ fn evidence(evidence: &Evidence, out: &mut impl Write) -> io::Result<()> {
             times.what, times.median, times.low, times.high, times.p5, times.p95, times.calls
         )?;
     }
-    if let Some(accuracy) = &evidence.accuracy {
+    if let Some(accuracy) = evidence.accuracy.as_ref().filter(|_| good) {
         writeln!(
             out,
             "Exactness of `{}` against 64 bits: {:.2} times the reference's own largest error ({:.1e} against {:.1e})",

@@ -23,6 +23,7 @@ use stitch_session::locks::{DeviceLock, LockError};
 
 use super::host::{Filled, Place};
 use super::judge::degenerate::Detector;
+use super::judge::distributions::Distribution;
 use super::request::{Progress, Request, SanitizerPolicy, TorchError};
 use super::values::Dtype;
 use pair::{Opened, Pair, Sides};
@@ -33,6 +34,9 @@ use timing::{Clock, Untimed};
 
 /// Verifications that may keep contexts on one GPU at a time, two contexts each. Kernelauto's cap is 12 contexts a GPU; many more at once have wedged drivers.
 const PLACES: usize = 6;
+
+/// Secret seeds that count, at least.
+const LEAST_SEEDS: u32 = 5;
 
 /// Verifies the candidate of a request.
 ///
@@ -125,15 +129,24 @@ impl<'a> Work<'a> {
         let mut last = None;
         let mut threads = [Vec::new(), Vec::new()];
         let mut own_finite = true;
-        for (index, round) in planned.iter().enumerate() {
+        let mut planned = planned;
+        let mut index = 0;
+        while index < planned.len() || self.report.seeds() < LEAST_SEEDS {
+            if index == planned.len() {
+                // Some did not count; the reference's own inputs always do.
+                let case = group.1.first().copied().unwrap_or(0);
+                planned.push(rounds::Planned { case, distribution: Distribution::Own, randomised: true });
+            }
+            let round = &planned[index];
             if case.is_some_and(|case| case != round.case) {
-                self.degenerate(&detector, &group.1);
+                self.degenerate(&detector);
                 detector = Detector::default();
             }
             case = Some(round.case);
             #[allow(clippy::cast_precision_loss)] // Few.
             let share = index as f32 / planned.len() as f32;
-            (self.progress)(&format!("comparing, round {} of {}", index + 1, planned.len()), Some(share));
+            index += 1;
+            (self.progress)(&format!("comparing, round {index} of {}", planned.len()), Some(share));
             let mut rounds = Rounds {
                 request: self.request,
                 report: &mut self.report,
@@ -164,12 +177,12 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        self.degenerate(&detector, &group.1);
+        self.degenerate(&detector);
         Ok(left)
     }
 
-    /// Notes what passes without work, of the first case.
-    fn degenerate(&mut self, detector: &Detector, _cases: &[usize]) {
+    /// Notes what passes without work in every round of a case.
+    fn degenerate(&mut self, detector: &Detector) {
         for (output, trivial) in detector.found() {
             let list = &mut self.report.verdict.evidence.degenerate;
             if !list.iter().any(|known| known.output == output) {

@@ -17,7 +17,7 @@ pub(super) struct Side {
     zygote: Zygote,
     build: PathBuf,
     // Goes with everything in it, after the zygote.
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 impl Side {
@@ -57,7 +57,7 @@ impl Side {
         setting.environment.clone_from(&request.environment);
         setting.wrap = wrap;
         let zygote = Zygote::start(&setting, role, cancel).await?;
-        Ok(Self { zygote, build, _scratch: scratch })
+        Ok(Self { zygote, build, scratch })
     }
 
     /// Forks a process that has loaded nothing.
@@ -74,9 +74,10 @@ impl Side {
         load
     }
 
-    /// Ends it and waits for that.
-    pub async fn end(self) {
+    /// Ends it and waits for that. What it wrote is left.
+    pub async fn end(self) -> Scratch {
         self.zygote.end().await;
+        self.scratch
     }
 }
 

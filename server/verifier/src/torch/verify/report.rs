@@ -265,6 +265,11 @@ impl<'a> Report<'a> {
         *seeds += 1;
     }
 
+    /// Seeds that were compared under so far.
+    pub fn seeds(&self) -> u32 {
+        self.verdict.evidence.seeds.unwrap_or(0)
+    }
+
     /// Something that nobody looked at, once.
     pub fn not_checked(&mut self, sentence: impl Into<String>) {
         let sentence = sentence.into();

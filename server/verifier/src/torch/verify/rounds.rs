@@ -96,11 +96,11 @@ struct Drawn {
 
 impl Rounds<'_, '_> {
     /// One round.
-    pub async fn round(&mut self, pair: &mut Pair, planned: Planned) -> Result<Flow, TorchError> {
+    pub async fn round(&mut self, pair: &mut Pair, mut planned: Planned) -> Result<Flow, TorchError> {
         if self.cancel.is_cancelled() {
             return Err(TorchError::Cancelled);
         }
-        let Some(drawn) = self.draw(pair, planned).await? else { return Ok(Flow::Next) };
+        let drawn = self.draw(pair, &mut planned).await?;
         let own = planned.distribution == Distribution::Own;
         let calling = Calling { seed: drawn.seed, grads: drawn.grads.clone(), poison: true };
         // Before any expected value is anywhere.
@@ -130,8 +130,8 @@ impl Rounds<'_, '_> {
         }
     }
 
-    /// Draws inputs and state. `None` where the distribution has nothing to change, which is said.
-    async fn draw(&mut self, pair: &mut Pair, planned: Planned) -> Result<Option<Drawn>, TorchError> {
+    /// Draws inputs and state. Where a distribution has nothing to change, that is said, and the round becomes one of the reference's own inputs.
+    async fn draw(&mut self, pair: &mut Pair, planned: &mut Planned) -> Result<Drawn, TorchError> {
         let drawn = pair.reference.draw(self.secrets.draw(), planned.case).await;
         let mut inputs = drawn.map_err(|error| TorchError::of_reference(" to draw its inputs", error))?;
         let any =
@@ -139,9 +139,8 @@ impl Rounds<'_, '_> {
         if !any && planned.distribution != Distribution::Own {
             let reason = "no input has floating-point numbers".to_owned();
             self.report.tried(planned.distribution, Some(reason));
-            return Ok(None);
+            planned.distribution = Distribution::Own;
         }
-        self.report.one_more_seed();
         let (mut state, mut number) = (pair.state.clone(), CONSTRUCTED);
         let mut is_randomised = false;
         if let Some(state) = state.as_mut().filter(|_| planned.randomised) {
@@ -160,7 +159,7 @@ impl Rounds<'_, '_> {
         if is_randomised {
             label.push_str(", other parameters");
         }
-        Ok(Some(Drawn { inputs, state, number, seed: self.secrets.draw() >> 1, grads, label }))
+        Ok(Drawn { inputs, state, number, seed: self.secrets.draw() >> 1, grads, label })
     }
 
     async fn reference(
@@ -208,6 +207,7 @@ impl Rounds<'_, '_> {
             Some(self.reference(pair, drawn, calling).await.map_err(of_reference)?)
         };
         self.report.tried(planned.distribution, None);
+        self.report.one_more_seed();
         self.outputs(drawn, (&expected, &got), &other, repeat.as_ref());
         self.after(drawn, (&expected, &got), repeat.is_some());
         self.seen((&expected, &got));
@@ -408,6 +408,8 @@ impl Rounds<'_, '_> {
         match pair.reference.oracle(&drawn.inputs).await {
             Ok(exact) => {
                 let ratio = oracle::ratio(view(&exact), view(&expected.outputs), view(&got.outputs));
+                // JSON has no infinities, and a ratio to nothing says nothing.
+                let ratio = ratio.filter(|ratio| ratio.max.is_finite() && ratio.candidate.is_finite());
                 self.report.verdict.evidence.accuracy = ratio.map(|ratio| stitch_findings::Accuracy {
                     output: ratio.place,
                     max_ratio: ratio.max,

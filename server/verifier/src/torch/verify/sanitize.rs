@@ -1,12 +1,12 @@
 //! Runs the candidate once under each tool of NVIDIA's compute-sanitizer, on the smallest of its inputs.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use stitch_findings::{Answer, Code, Sanitized};
 use stitch_session::CancellationToken;
-use stitch_toolchain::process::Scratch;
 
 use super::pair::Side;
 use super::report::{Report, cut};
@@ -19,6 +19,8 @@ use crate::torch::values::Dtype;
 const TOOLS: [&str; 4] = ["memcheck", "initcheck", "racecheck", "synccheck"];
 /// Reports that a tool prints.
 const PRINTED: &str = "10";
+/// How names of reports begin.
+const LOG: &str = "compute-sanitizer";
 /// Without it, torch keeps memory and hands out parts of it, so that an access past an array's end is one within a larger one.
 const NO_CACHING: &str = "PYTORCH_NO_CUDA_MEMORY_CACHING";
 
@@ -42,13 +44,9 @@ pub(super) async fn sanitize(
     let began = Instant::now();
     for tool in TOOLS {
         progress(&format!("running compute-sanitizer, {tool}"), None);
-        let system =
-            |source| TorchError::System { what: "a scratch folder could not be made".to_owned(), source };
-        let folder = Scratch::new("sanitizer").map_err(system)?;
-        let result = under(request, program, tool, subject, folder.path(), secrets.draw(), cancel).await;
-        let text = logs(folder.path());
+        let (result, text) = under(request, program, tool, subject, secrets.draw(), cancel).await?;
         match (result, read(&text)) {
-            (Err(TorchError::Cancelled), _) => return Err(TorchError::Cancelled),
+            (Err(ChildError::Cancelled), _) => return Err(TorchError::Cancelled),
             (_, Some((errors, first))) if errors > 0 => {
                 let said = first.clone().unwrap_or_else(|| "no more was said".to_owned());
                 let message =
@@ -74,20 +72,18 @@ pub(super) async fn sanitize(
     Ok(())
 }
 
-/// Calls the candidate once in a process under a tool.
+/// Calls the candidate once in a process under a tool. What came of the call, and what the tool wrote.
 async fn under(
     request: &Request,
     program: &Path,
     tool: &str,
     subject: &Subject<'_>,
-    folder: &Path,
     seed: u64,
     cancel: &CancellationToken,
-) -> Result<(), TorchError> {
+) -> Result<(Result<(), ChildError>, String), TorchError> {
     let mut request = request.clone();
     request.environment.push((NO_CACHING.into(), "1".into()));
-    let wrap =
-        wrapped(request.wrap.clone(), program.to_owned(), tool, folder.join("%p.log"), folder.to_owned());
+    let wrap = wrapped(request.wrap.clone(), program.to_owned(), tool);
     let mut side = Side::start_wrapped(&request, Role::Candidate, wrap, cancel).await?;
     let mut child = side.child().await?;
     let load = side.load(&request, &request.candidate, subject.dtype, seed);
@@ -102,27 +98,24 @@ async fn under(
     let result = calls.await;
     drop(child);
     // The tool writes its report when its program ends.
-    side.end().await;
-    result.map_err(|error| TorchError::of_reference("", error))
+    let scratch = side.end().await;
+    Ok((result, logs(scratch.path())))
 }
 
-/// Puts a program under the tool, and both into what it was put into before.
-fn wrapped(wrap: Wrap, program: PathBuf, tool: &str, log: PathBuf, folder: PathBuf) -> Wrap {
+/// Puts a program under the tool, and both into what it was put into before. Reports go into the scratch folder, the only one that may be written.
+fn wrapped(wrap: Wrap, program: PathBuf, tool: &str) -> Wrap {
     let tool = tool.to_owned();
-    Arc::new(move |needs: &Needs| {
+    Arc::new(move |needs: &Needs, scratch, end| {
         let mut needs = needs.clone();
-        let mut arguments: Vec<std::ffi::OsString> =
-            ["--tool", &tool, "--target-processes", "all", "--print-limit", PRINTED, "--log-file"]
-                .map(Into::into)
-                .into();
-        arguments.push(log.clone().into());
+        let flags = ["--tool", &tool, "--target-processes", "all", "--print-limit", PRINTED, "--log-file"];
+        let mut arguments: Vec<OsString> = flags.map(OsString::from).into();
+        arguments.push(scratch.path().join(format!("{LOG}-%p.log")).into());
         arguments.push(needs.program.clone().into());
         arguments.extend(std::mem::take(&mut needs.arguments));
         needs.readable.extend(program.parent().map(Path::to_owned));
-        needs.writable.push(folder.clone());
         needs.program.clone_from(&program);
         needs.arguments = arguments;
-        wrap(&needs)
+        wrap(&needs, scratch, end)
     })
 }
 
@@ -130,7 +123,9 @@ fn wrapped(wrap: Wrap, program: PathBuf, tool: &str, log: PathBuf, folder: PathB
 fn logs(folder: &Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        text.push_str(&String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap_or_default()));
+        if entry.file_name().to_string_lossy().starts_with(LOG) {
+            text.push_str(&String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap_or_default()));
+        }
     }
     text
 }
