@@ -35,7 +35,7 @@ pub struct Arguments {
     spending: Spending,
     /// How far a number may be off, relative to it, from 0 to 1; beside the kernel: `// stitchcuda: tolerance=1e-5`
     #[arg(long, value_name = "SHARE", value_parser = setup::tolerance)]
-    tolerance: Option<f64>,
+    tolerance: Option<setup::Tolerance>,
     /// The precision that may not be lowered: fp64, fp32, tf32, fp16, bf16, fp8
     #[arg(long, value_name = "FORMAT", value_parser = precision)]
     precision: Option<Precision>,
@@ -174,7 +174,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         device: String::new(),
         engine: String::new(),
         model: None,
-        tolerance: arguments.tolerance.or(declared.tolerance).or(of_target.0),
+        tolerance: arguments.tolerance.map(setup::Tolerance::share).or(declared.tolerance).or(of_target.0),
         precision: arguments.precision.or(declared.precision).or(of_target.1),
         arguments: arguments.program.arguments.clone(),
         answers: arguments.program.answers()?,

@@ -19,7 +19,7 @@ const TIME_LIMIT: u64 = 600;
 /// Flags that say which program, where and for how long.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ProgramArguments {
-    /// Where to run: auto, cuda:N, or a simulated device as sim:NAME
+    /// Where to run: auto, cuda:N, a simulated device as sim:NAME, or for PyTorch code cpu
     #[arg(long, value_parser = device)]
     pub device: Option<Device>,
     /// A further source of the program, compiled and linked with it
@@ -58,13 +58,42 @@ pub struct ProgramArguments {
 }
 
 /// A tolerance as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// A share from 0 to 1.
+    Share(f64),
+    /// That of KernelBench before its version of 2025, for every type.
+    KernelBenchOld,
+}
+
+impl Tolerance {
+    /// As a share.
+    pub fn share(self) -> f64 {
+        match self {
+            Self::Share(share) => share,
+            // KernelBench v0 and v0.1: atol = rtol = 1e-2 (its `src/eval.py`).
+            Self::KernelBenchOld => 1e-2,
+        }
+    }
+
+    /// What it is called in a verdict.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Share(_) => "given",
+            Self::KernelBenchOld => "kernelbench-old",
+        }
+    }
+}
+
+/// Reads one.
 ///
 /// # Errors
-/// It is no number from 0 to 1.
-pub fn tolerance(text: &str) -> std::result::Result<f64, String> {
+/// It is no number from 0 to 1, nor a name.
+pub fn tolerance(text: &str) -> std::result::Result<Tolerance, String> {
     match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("a number from 0 to 1 is expected".to_owned()),
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(Tolerance::Share(share)),
+        _ if text == "kernelbench-old" => Ok(Tolerance::KernelBenchOld),
+        _ => Err("a number from 0 to 1 is expected, or `kernelbench-old`".to_owned()),
     }
 }
 

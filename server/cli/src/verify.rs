@@ -1,6 +1,7 @@
 //! `stitchcuda verify REF CAND`: whether a candidate does what its reference does.
 
 mod human;
+mod torch;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,14 +24,16 @@ use crate::status::Status;
 /// Arguments of `verify`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// What is right: a CUDA program (file.cu), a kernel (file.cu::name), or a [target.NAME] of stitchcuda.toml
+    /// What is right: a CUDA program (file.cu), a kernel (file.cu::name), a [target.NAME] of stitchcuda.toml, or a PyTorch module or function
+    /// (file.py, file.py::Name)
     reference: String,
     /// What claims to do the same
     #[arg(required_unless_present = "write_harness")]
     candidate: Option<String>,
-    /// How far a number may be off, relative to it, from 0 to 1 (default: 1e-4 for fp32 and text, 1e-2 for fp16 and bf16, 1e-9 for fp64)
+    /// How far a number may be off, relative to it, from 0 to 1 (default: 1e-4 for fp32 and text, 1e-2 for fp16 and bf16, 1e-9 for fp64), or
+    /// kernelbench-old for 1e-2
     #[arg(long, value_name = "SHARE", value_parser = setup::tolerance)]
-    tolerance: Option<f64>,
+    tolerance: Option<setup::Tolerance>,
     /// Write the harness of the kernel to this file, and do no more
     #[arg(long, value_name = "FILE")]
     write_harness: Option<PathBuf>,
@@ -39,6 +42,8 @@ pub struct Arguments {
     format: Format,
     #[command(flatten)]
     program: ProgramArguments,
+    #[command(flatten)]
+    torch: torch::TorchArguments,
 }
 
 /// The report of `--format json`.
@@ -55,6 +60,9 @@ struct Report<'a> {
 /// Wrong usage; writing to `out`; a system that gives no threads.
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let surrounding = arguments.program.surrounding()?;
+    if torch::is_about(arguments) {
+        return torch::run(arguments, &surrounding, out);
+    }
     let answers = arguments.program.answers()?;
     let reference = setup::target(&surrounding, &arguments.reference, &arguments.program.with)?;
     if let Some(path) = &arguments.write_harness {
@@ -62,6 +70,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     }
     let candidate_name = arguments.candidate.clone().unwrap_or_default();
     let candidate = setup::target(&surrounding, &candidate_name, &[])?;
+    let candidate_file = setup::file(&candidate).map(std::path::Path::to_owned);
     let executable = std::env::current_exe().context("this program does not know where it lies")?;
     let result = interrupt::until_done(1, |jobs, _| async move {
         let builder = match setup::builder(&surrounding, &arguments.program, &reference).await? {
@@ -79,7 +88,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
             candidate_name,
             builder,
             arguments: arguments.program.arguments.clone(),
-            tolerance: arguments.tolerance,
+            tolerance: arguments.tolerance.map(setup::Tolerance::share),
             answers,
             time_limit: arguments.program.limit(),
             executable,
@@ -106,16 +115,22 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
             Ok(Status::Bad)
         }
         Ok(Ok(Err(error))) => Ok(failed(&error)),
-        Ok(Ok(Ok(verdict))) => {
-            match arguments.format {
-                Format::Json => {
-                    print_json(out, &Report { schema: "stitchcuda.verdict/1", verdict: &verdict })?
-                }
-                Format::Human => human::print(&verdict, out)?,
-            }
-            Ok(if verdict.is_good() { Status::Good } else { Status::Bad })
-        }
+        Ok(Ok(Ok(verdict))) => print(&verdict, arguments.format, candidate_file.as_deref(), out),
     }
+}
+
+/// Prints a verdict; `file` is the candidate's, which findings are about.
+fn print(
+    verdict: &Verdict,
+    format: Format,
+    file: Option<&std::path::Path>,
+    out: &mut impl Write,
+) -> Result<Status> {
+    match format {
+        Format::Json => print_json(out, &Report { schema: "stitchcuda.verdict/1", verdict })?,
+        Format::Human => human::print(verdict, file, out)?,
+    }
+    Ok(if verdict.is_good() { Status::Good } else { Status::Bad })
 }
 
 fn failed(error: &VerifyError) -> Status {

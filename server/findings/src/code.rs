@@ -146,12 +146,18 @@ codes! {
     VERIFY_BUILD_FAILED = Verify "verify/build-failed" Error "The candidate does not compile";
     /// A candidate that ended by a signal, by another exit status, or by a fault on the device.
     VERIFY_CRASHED = Verify "verify/crashed" Error "The candidate crashes";
+    /// A task that takes no work.
+    VERIFY_DEGENERATE_TASK = Verify "verify/degenerate-task" Information "An answer without any work would pass";
+    /// Work put off, a clock touched, inputs changed.
+    VERIFY_DISHONEST = Verify "verify/dishonest" Error "The candidate does not do its work where it is measured";
     /// Inputs that could not be changed.
     VERIFY_INPUTS_FIXED = Verify "verify/inputs-fixed" Information "The candidate saw only the program's own inputs";
     /// Nothing of the answer could be compared.
     VERIFY_NOTHING_COMPARED = Verify "verify/nothing-compared" Error "Nothing was there to compare";
     /// A format narrower than the reference's.
     VERIFY_PRECISION_LOWERED = Verify "verify/precision-lowered" Error "The candidate computes in a lower precision";
+    /// What compute-sanitizer found.
+    VERIFY_SANITIZER = Verify "verify/sanitizer" Error "compute-sanitizer reports errors in the candidate";
     /// A candidate that does not come to an end.
     VERIFY_TIMEOUT = Verify "verify/timeout" Error "The candidate does not come to an end";
     /// Another answer than the reference's.
@@ -199,6 +205,16 @@ impl<'de> Deserialize<'de> for Code {
         let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         Code::parse(&name)
             .ok_or_else(|| serde::de::Error::custom(format!("no finding has the code `{name}`")))
+    }
+}
+
+impl schemars::JsonSchema for Code {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Code".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[a-z]+/[a-z-]+$", "description": "`producer/slug`; `stitchcuda explain CODE` has its page." })
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod anchor;
 mod code;
+mod evidence;
 mod finding;
 mod measurement;
 mod nest;
@@ -17,9 +18,12 @@ mod verdict;
 
 pub use anchor::{Anchor, AnchorState, Scope};
 pub use code::{CODES, Code, CodeInfo, Producer};
+pub use evidence::{
+    Accuracy, Degenerate, Evidence, Memory, Parameters, Sanitized, Speedup, Stage, Times, Tried, Versions,
+};
 pub use finding::{Finding, Place, Related, Severity};
 pub use measurement::{Measurement, Provenance, Quantity, Unit};
 pub use nest::Nest;
 pub use store::{Anchored, Batch, DocumentId, Store};
 pub use text::{Edit, ReadText, Span};
-pub use verdict::{Answer, Compared, Inputs, LeftOut, Verdict};
+pub use verdict::{Answer, Compared, Inputs, LeftOut, Verdict, verdict_schema};

@@ -5,7 +5,20 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 /// A half-open range of byte offsets into a UTF-8 text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 pub struct Span {
     /// First byte.
     pub start: usize,

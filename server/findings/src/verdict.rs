@@ -1,11 +1,12 @@
 //! The Verifier's answer about a candidate: what was compared, what was found, and what was not checked.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Finding;
+use crate::{Evidence, Finding};
 
 /// The answer in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Everything that was compared is the same, and something was.
@@ -20,10 +21,12 @@ pub enum Answer {
     Crashed,
     /// The candidate ran much longer than the reference.
     TimedOut,
+    /// The answers are right, and the way in which they came is not honest: work was put off, inputs were changed, a clock was touched.
+    Dishonest,
 }
 
 /// What became of the inputs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "inputs", rename_all = "kebab-case")]
 pub enum Inputs {
     /// They are drawn anew for this verification, the same for both versions.
@@ -41,7 +44,7 @@ pub enum Inputs {
 }
 
 /// One thing that was compared: a text, an array.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Compared {
     /// What: `standard output`, `copy 2 to the host`, `output y`.
@@ -69,7 +72,7 @@ pub struct Compared {
 }
 
 /// Something that both versions have and that was not compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// Where.
     pub place: String,
@@ -80,7 +83,7 @@ pub struct LeftOut {
 }
 
 /// The Verifier's answer about a candidate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verdict {
     /// The reference, as it was named.
@@ -104,6 +107,21 @@ pub struct Verdict {
     pub not_checked: Vec<String>,
     /// What a person should know besides: how it was built, what was assumed.
     pub notes: Vec<String>,
+    /// What was measured, where it was.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+}
+
+/// The JSON schema of a verdict as the command line prints it, `stitchcuda.verdict/1`.
+pub fn verdict_schema() -> serde_json::Value {
+    let settings = schemars::generate::SchemaSettings::draft07();
+    let mut schema = settings.into_generator().into_root_schema_for::<Verdict>().to_value();
+    schema["title"] = "stitchcuda.verdict/1".into();
+    schema["properties"]["schema"] = serde_json::json!({ "const": "stitchcuda.verdict/1" });
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push("schema".into());
+    }
+    schema
 }
 
 impl Verdict {
@@ -118,6 +136,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_schema_is_the_one_in_the_documentation() {
+        let schema = serde_json::to_string_pretty(&verdict_schema()).unwrap() + "\n";
+        expect_test::expect_file!["../../../docs/verdict.schema.json"].assert_eq(&schema);
+    }
+
+    #[test]
     fn a_verdict_survives_its_json() {
         let verdict = Verdict {
             reference: "a.cu".into(),
@@ -130,9 +154,11 @@ mod tests {
             findings: Vec::new(),
             not_checked: vec!["Time was not compared.".into()],
             notes: Vec::new(),
+            evidence: Evidence { seeds: Some(6), ..Evidence::default() },
         };
         let text = serde_json::to_string(&verdict).unwrap();
         assert!(text.contains(r#""answer":"nothing-compared","inputs":"perturbed","buffers":2"#), "{text}");
+        assert!(text.ends_with(r#""notes":[],"seeds":6}"#), "{text}");
         assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
     }
 }

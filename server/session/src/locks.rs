@@ -90,22 +90,60 @@ impl DeviceLock {
         cancel: &CancellationToken,
         mut on_wait: impl FnMut(Option<Holder>) + Send,
     ) -> Result<Self, LockError> {
-        let path = runtime.join("locks").join(file_name(device));
-        let unavailable =
-            |source| LockError::Unavailable { device: device.to_owned(), path: path.clone(), source };
-        let mut file = open(&path).map_err(unavailable)?;
+        Self::acquire_any(runtime, device, &[device.to_owned()], cancel, &mut on_wait).await
+    }
+
+    /// One of `count` places on `device`, for what many may do at a time but not any number, such as keeping a context there. Waits for it as long
+    /// as it takes. The place is no lock of the device itself.
+    ///
+    /// # Errors
+    /// As for [`DeviceLock::acquire`].
+    pub async fn acquire_place(
+        runtime: &Path,
+        device: &str,
+        count: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Self, LockError> {
+        let names: Vec<String> = (0..count.max(1)).map(|place| format!("{device} place {place}")).collect();
+        Self::acquire_any(runtime, device, &names, cancel, &mut |_| {}).await
+    }
+
+    async fn acquire_any(
+        runtime: &Path,
+        device: &str,
+        names: &[String],
+        cancel: &CancellationToken,
+        on_wait: &mut (dyn FnMut(Option<Holder>) + Send),
+    ) -> Result<Self, LockError> {
+        let mut files = Vec::with_capacity(names.len());
+        for name in names {
+            let path = runtime.join("locks").join(file_name(name));
+            let unavailable =
+                |source| LockError::Unavailable { device: device.to_owned(), path: path.clone(), source };
+            files.push((open(&path).map_err(unavailable)?, path));
+        }
         let mut told = None;
         let mut pause = FIRST_LOOK;
         loop {
             if cancel.is_cancelled() {
                 return Err(LockError::Cancelled { device: device.to_owned() });
             }
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(source)) => return Err(unavailable(source)),
+            for at in 0..files.len() {
+                match files[at].0.try_lock() {
+                    Ok(()) => {
+                        let (file, path) = files.swap_remove(at);
+                        let mut lock = Self { file, path };
+                        lock.write_holder(Some(Holder { pid: std::process::id(), since: seconds_now() }));
+                        return Ok(lock);
+                    }
+                    Err(TryLockError::WouldBlock) => {}
+                    Err(TryLockError::Error(source)) => {
+                        let path = files[at].1.clone();
+                        return Err(LockError::Unavailable { device: device.to_owned(), path, source });
+                    }
+                }
             }
-            let holder = read_holder(&mut file);
+            let holder = files.first_mut().and_then(|(file, _)| read_holder(file));
             if told != Some(holder) {
                 on_wait(holder);
                 told = Some(holder);
@@ -113,9 +151,6 @@ impl DeviceLock {
             let _ = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
             pause = (pause * 2).min(LONGEST_LOOK);
         }
-        let mut lock = Self { file, path };
-        lock.write_holder(Some(Holder { pid: std::process::id(), since: seconds_now() }));
-        Ok(lock)
     }
 
     /// The lock file.
@@ -205,6 +240,20 @@ mod tests {
 
     async fn lock(folder: &Path, device: &str) -> DeviceLock {
         DeviceLock::acquire(folder, device, &CancellationToken::new(), |_| {}).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_device_has_so_many_places_and_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let cancel = CancellationToken::new();
+        let place = || DeviceLock::acquire_place(folder.path(), "cuda:0", 2, &cancel);
+        let (one, _two) = (place().await.unwrap(), place().await.unwrap());
+        let waits = tokio::time::timeout(Duration::from_millis(100), place()).await;
+        assert!(waits.is_err());
+        // A place is not the device.
+        let _device = lock(folder.path(), "cuda:0").await;
+        drop(one);
+        assert!(tokio::time::timeout(Duration::from_secs(5), place()).await.unwrap().is_ok());
     }
 
     #[test]

@@ -5,5 +5,9 @@
 
 pub mod find;
 pub mod host;
+pub mod judge;
+mod literal;
+pub mod request;
 pub mod subject;
 pub mod values;
+pub mod verify;

@@ -196,6 +196,7 @@ fn said_of(verdict: &Verdict) -> String {
         Answer::BuildFailed => "does not compile",
         Answer::Crashed => "crashes",
         Answer::TimedOut => "does not come to an end",
+        Answer::Dishonest => "does not do its work where it is measured",
         Answer::NothingCompared => "gives nothing to compare",
         Answer::Wrong | Answer::Correct => "wrong",
     };

@@ -43,7 +43,7 @@ pub struct Config {
     /// variable `STITCHCUDA_API_KEY`, else `OPENAI_API_KEY`, and is never written down.
     pub model: Model,
     /// The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has
-    /// one), `cuda:N`, or a simulated one as `sim:NAME`.
+    /// one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`.
     pub device: Device,
 }
 
@@ -347,14 +347,18 @@ pub enum Device {
     Cuda(u32),
     /// The simulator, as the GPU of this name.
     Simulator(String),
+    /// The processor, for PyTorch code.
+    Cpu,
 }
 
 impl TryFrom<String> for Device {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text == "auto" {
-            return Ok(Self::Auto);
+        match text.as_str() {
+            "auto" => return Ok(Self::Auto),
+            "cpu" => return Ok(Self::Cpu),
+            _ => {}
         }
         if let Some(number) = text.strip_prefix("cuda:")
             && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -386,11 +390,12 @@ impl fmt::Display for Device {
             Self::Auto => formatter.write_str("auto"),
             Self::Cuda(number) => write!(formatter, "cuda:{number}"),
             Self::Simulator(name) => write!(formatter, "sim:{name}"),
+            Self::Cpu => formatter.write_str("cpu"),
         }
     }
 }
 
-const DEVICE_EXPECTED: &str = "`auto`, `cuda:N` or `sim:NAME`";
+const DEVICE_EXPECTED: &str = "`auto`, `cuda:N`, `sim:NAME` or `cpu`";
 
 impl JsonSchema for Device {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -399,7 +404,7 @@ impl JsonSchema for Device {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "type": "string", "pattern": "^(auto|cuda:[0-9]+|sim:[A-Za-z0-9_]+)$", "x-expected": DEVICE_EXPECTED
+            "type": "string", "pattern": "^(auto|cpu|cuda:[0-9]+|sim:[A-Za-z0-9_]+)$", "x-expected": DEVICE_EXPECTED
         })
     }
 }
@@ -434,10 +439,12 @@ mod tests {
 
     #[test]
     fn devices_are_those_of_the_contract() {
-        for good in ["auto", "cuda:0", "cuda:15", "sim:h200"] {
+        for good in ["auto", "cpu", "cuda:0", "cuda:15", "sim:h200"] {
             assert_eq!(Device::try_from(good.to_owned()).unwrap().to_string(), good);
         }
-        for bad in ["", "cuda", "cuda:", "cuda:+1", "cuda:x", "cuda:99999999999", "sim:", "sim:a b", "gpu0"] {
+        for bad in
+            ["", "cpu:0", "cuda", "cuda:", "cuda:+1", "cuda:x", "cuda:99999999999", "sim:", "sim:a b", "gpu0"]
+        {
             assert!(Device::try_from(bad.to_owned()).is_err(), "{bad}");
         }
     }

@@ -25,7 +25,7 @@ pub use host_compiler::{
 };
 pub use python::{Interpreter, interpreters};
 pub use toolkit::{Origin, Toolkit};
-pub use tools::{Tool, Tools, clang, tools};
+pub use tools::{Tool, Tools, clang, compute_sanitizer, tools};
 pub use version::Version;
 
 /// Where to search.

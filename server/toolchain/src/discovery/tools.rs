@@ -76,6 +76,19 @@ const LIBCUDA_PLACES: &[&str] = &[
 const NEWEST_CLANG: u32 = 30;
 const OLDEST_CLANG: u32 = 19;
 
+/// NVIDIA's compute-sanitizer: the toolkit's own, that on `PATH`, or one in the usual places. It is not asked for its version.
+pub fn compute_sanitizer(search: &Search, toolkit: Option<&Toolkit>) -> Option<PathBuf> {
+    let own = toolkit.map(|toolkit| {
+        ["bin/compute-sanitizer", "compute-sanitizer/compute-sanitizer"].map(|name| toolkit.root.join(name))
+    });
+    let usual = SANITIZER_PLACES.iter().flat_map(|place| expand(&search.environment.under_root(place)));
+    own.into_iter()
+        .flatten()
+        .chain(search.environment.find_programs("compute-sanitizer"))
+        .chain(usual)
+        .find(|path| is_executable(path))
+}
+
 /// Finds the tools, and runs `--version` of each (a second or two the first time, for nsys). A toolkit's own come before
 /// those on `PATH` where they read its files.
 pub fn tools(search: &Search, toolkit: Option<&Toolkit>) -> Tools {
@@ -91,18 +104,11 @@ pub fn tools(search: &Search, toolkit: Option<&Toolkit>) -> Tools {
         let folders = fixed(DISASSEMBLER_PLACES);
         first([own(name), on_path(name), folders.into_iter().map(|folder| folder.join(name)).collect()])
     };
-    let inner_sanitizer = toolkit.map(|toolkit| toolkit.root.join("compute-sanitizer/compute-sanitizer"));
-    let mut own_sanitizer = own("compute-sanitizer");
-    own_sanitizer.extend(inner_sanitizer);
     let asked = |path: Option<PathBuf>| path.map(|path| ask(path, search));
     Tools {
         ncu: asked(first([on_path("ncu"), own("ncu"), fixed(NCU_PLACES)])),
         nsys: asked(first([on_path("nsys"), own("nsys"), fixed(NSYS_PLACES)])),
-        compute_sanitizer: asked(first([
-            own_sanitizer,
-            on_path("compute-sanitizer"),
-            fixed(SANITIZER_PLACES),
-        ])),
+        compute_sanitizer: asked(compute_sanitizer(search, toolkit)),
         cuobjdump: asked(disassembler("cuobjdump")),
         nvdisasm: asked(disassembler("nvdisasm")),
         // Without a driver nvidia-smi takes seconds to say so; its version is not worth that.

@@ -35,6 +35,11 @@ pub enum DeviceError {
         /// GPUs that are there.
         count: usize,
     },
+    /// The processor was asked for.
+    #[error(
+        "A CUDA program does not run on `cpu`, which is for PyTorch code. Without a GPU, take the simulator: `--device sim:h200`."
+    )]
+    NoCudaOnCpu,
     /// No simulated device has the name.
     #[error("`sim:{name}` can't be simulated. These can: {}.", simulated())]
     NoSuchSimulation {
@@ -78,6 +83,7 @@ pub async fn choose(configured: &Configured) -> Result<RunDevice, DeviceError> {
         },
         Configured::Cuda(index) => gpu(*index).ok_or(DeviceError::NoGpu { index: *index, count: gpus.len() }),
         Configured::Simulator(name) => simulation(name),
+        Configured::Cpu => Err(DeviceError::NoCudaOnCpu),
     }
 }
 

@@ -37,6 +37,63 @@ impl Asked {
             _ => Self { path: text.into(), ..Self::default() },
         }
     }
+
+    /// The same with its path as seen from a folder.
+    fn within(mut self, folder: &Path) -> Self {
+        self.path = crate::paths::canonical(&folder.join(&self.path));
+        self
+    }
+}
+
+/// What was said besides the name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Said {
+    /// Argument lists, each a case.
+    pub inputs: Vec<String>,
+    /// The argument list that a module is made with.
+    pub init: Option<String>,
+    /// Types that inputs and parameters are turned into, each with every case.
+    pub dtypes: Vec<Dtype>,
+}
+
+/// Whether a name is that of a Python file, or of something in one.
+pub fn is_python(text: &str) -> bool {
+    let file = text.split_once("::").map_or(text, |(file, _)| file);
+    Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("py"))
+}
+
+/// The reference that a person named in `folder`.
+///
+/// # Errors
+/// There is no such file or name, or nothing says what it is called with.
+pub fn reference(text: &str, folder: &Path, said: &Said) -> Result<Subject, FindError> {
+    let asked =
+        Asked { init: said.init.clone(), inputs: said.inputs.clone(), ..Asked::of(text) }.within(folder);
+    let mut subject = find(&asked)?;
+    if !said.dtypes.is_empty() {
+        let cases = std::mem::take(&mut subject.cases);
+        let of = |dtype: &Dtype| {
+            cases.iter().map(|case| Case { dtype: Some(*dtype), ..case.clone() }).collect::<Vec<_>>()
+        };
+        subject.cases = said.dtypes.iter().flat_map(of).collect();
+    }
+    Ok(subject)
+}
+
+/// The candidate for a reference that a person named in `folder`: `path`, where its name follows from the reference's, or `path::Name`.
+///
+/// # Errors
+/// There is no such file or name.
+pub fn candidate(text: &str, folder: &Path, reference: &Subject) -> Result<Subject, FindError> {
+    let Asked { path, name, .. } = Asked::of(text).within(folder);
+    let Some(name) = name else { return candidate_of(reference, &path) };
+    let target = named(&read(&path)?, &name).map_err(|why| FindError::Target { path: path.clone(), why })?;
+    let callable = match (target.kind, &reference.callable) {
+        (TargetKind::Module, Callable::Module { init, .. }) => Callable::Module { name, init: init.clone() },
+        (TargetKind::Module, _) => Callable::Module { name, init: None },
+        (TargetKind::Function, _) => Callable::Function { name },
+    };
+    Ok(Subject { path, callable, cases: reference.cases.clone() })
 }
 
 /// Why nothing can be called.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stitch_analysis::{Analysis, Language};
-use stitch_findings::{Answer, Code, Compared, Finding, Inputs, LeftOut, Span, Verdict};
+use stitch_findings::{Answer, Code, Compared, Evidence, Finding, Inputs, LeftOut, Span, Verdict};
 use stitch_session::config::Precision;
 
 use crate::compare::{
@@ -51,6 +51,7 @@ impl Judge {
             findings: Vec::new(),
             not_checked: Vec::new(),
             notes: Vec::new(),
+            evidence: Evidence::default(),
         };
         Self { verdict, span, kernel: name }
     }

@@ -39,7 +39,7 @@ sizeLimitMegabytes = inf
 ",
         expect![[r#"
             w/k.cu
-            ! $/w/stitchcuda.toml:1:1: `device` must be `auto`, `cuda:N` or `sim:NAME`, but is the text "gpu". It is not used.
+            ! $/w/stitchcuda.toml:1:1: `device` must be `auto`, `cuda:N`, `sim:NAME` or `cpu`, but is the text "gpu". It is not used.
             ! $/w/stitchcuda.toml:2:1: `clang` is a group of settings, like `clang.enable`, but is the text "on".
             ! $/w/stitchcuda.toml:3:1: The setting `unknown` is not known.
             ! $/w/stitchcuda.toml:6:1: `nvcc.architecture` must be `auto` or an architecture like `sm_90`, but is the text "sm90". It is not used.

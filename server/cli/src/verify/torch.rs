@@ -1,0 +1,291 @@
+//! `stitchcuda verify reference.py candidate.py`: PyTorch modules and functions.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use stitch_session::cache::Cache;
+use stitch_session::config::Device;
+use stitch_session::folders::Folders;
+use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
+use stitch_toolchain::discovery;
+use stitch_verifier::device::devices;
+use stitch_verifier::torch::find::{self, FindError, Said};
+use stitch_verifier::torch::host::{HostError, Place, Python, bare, find_python};
+use stitch_verifier::torch::judge::Rule;
+use stitch_verifier::torch::judge::statistics::LEAST_CALLS;
+use stitch_verifier::torch::request::{Request, SanitizerPolicy, TorchError};
+use stitch_verifier::torch::subject::Subject;
+use stitch_verifier::torch::values::Dtype;
+use stitch_verifier::torch::verify::verify;
+
+use super::{Arguments, print};
+use crate::interrupt;
+use crate::progress::Spinner;
+use crate::settings::Surrounding;
+use crate::setup::Tolerance;
+use crate::status::Status;
+
+/// The L2 cache is overwritten by so many times its size.
+const FLUSH: u64 = 2;
+
+/// Flags for PyTorch.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "For PyTorch")]
+pub struct TorchArguments {
+    /// What it is called with, as in "randn(32, 1024), n=4"; several are several cases
+    #[arg(long, value_name = "ARGUMENTS")]
+    inputs: Vec<String>,
+    /// What a module is made with, as in "64, bias=False"
+    #[arg(long, value_name = "ARGUMENTS")]
+    init: Option<String>,
+    /// Types that inputs and parameters are turned into: fp32, fp16, bf16, fp64; each with every case
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = dtype)]
+    dtype: Vec<Dtype>,
+    /// The interpreter that has torch
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+    /// Compare gradients of inputs and parameters too
+    #[arg(long)]
+    gradients: bool,
+    /// Compare in training mode, with the buffers that a call updates
+    #[arg(long)]
+    train: bool,
+    /// When compute-sanitizer looks at the candidate: whenever it is right, before it is called faster, or never
+    #[arg(long, value_enum, default_value_t)]
+    sanitizer: Sanitizer,
+    /// Do not time torch.compile of the reference
+    #[arg(long)]
+    no_compile_baseline: bool,
+    /// Calls of each version that are timed, at least; 0 times nothing
+    #[arg(long, value_name = "N", default_value_t = LEAST_CALLS, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    calls: u64,
+}
+
+/// When compute-sanitizer looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Sanitizer {
+    /// Whenever the candidate is right
+    Always,
+    /// Before it is called faster
+    #[default]
+    Final,
+    /// Never; the verdict says so
+    Never,
+}
+
+fn dtype(text: &str) -> Result<Dtype, String> {
+    match text.trim() {
+        "fp64" | "float64" => Ok(Dtype::Float64),
+        "fp32" | "float32" => Ok(Dtype::Float32),
+        "fp16" | "float16" | "half" => Ok(Dtype::Float16),
+        "bf16" | "bfloat16" => Ok(Dtype::Bfloat16),
+        _ => Err("one of fp64, fp32, fp16 and bf16 is expected".to_owned()),
+    }
+}
+
+/// Whether a command is about PyTorch code.
+pub(super) fn is_about(arguments: &Arguments) -> bool {
+    find::is_python(&arguments.reference)
+}
+
+/// Verifies and prints.
+///
+/// # Errors
+/// Wrong usage; writing to `out`; a system that gives no threads.
+pub(super) fn run(arguments: &Arguments, surrounding: &Surrounding, out: &mut impl Write) -> Result<Status> {
+    let Some(candidate_name) = arguments.candidate.clone().filter(|_| arguments.write_harness.is_none())
+    else {
+        bail!("a harness is made for a CUDA kernel; for {} name a candidate", arguments.reference);
+    };
+    if !find::is_python(&candidate_name) {
+        bail!(
+            "{} is Python and {candidate_name} is not; a candidate for it is a file.py, or file.py::Name",
+            arguments.reference
+        );
+    }
+    let (reference, candidate) = match subjects(arguments, &candidate_name, surrounding) {
+        Ok(subjects) => subjects,
+        Err(error) => {
+            anstream::eprintln!("error: {error}");
+            return Ok(Status::Usage);
+        }
+    };
+    let file = candidate.path.clone();
+    let result = interrupt::until_done(1, |jobs, _| async move {
+        let spinner = Spinner::new();
+        let request = match request(arguments, surrounding, (reference, candidate), &candidate_name).await {
+            Ok(request) => request,
+            Err(status) => {
+                spinner.clear();
+                return Ok(Err(status));
+            }
+        };
+        let limit = match request.place {
+            Place::Cpu => Limit::Processor,
+            Place::Cuda(index) => Limit::Device(format!("cuda:{index}")),
+        };
+        let shown = spinner.clone();
+        let job = Job::new(JobKind::Verify, format!("Verify {candidate_name}")).limit(limit);
+        let handle = jobs.start(job, move |context| async move {
+            let progress = |message: &str, share: Option<f32>| {
+                shown.say(message);
+                context.progress(message, share);
+            };
+            Ok::<_, JobError>(verify(&request, &progress, context.cancellation()).await)
+        });
+        let result = handle.wait().await;
+        spinner.clear();
+        Ok::<_, anyhow::Error>(Ok(result))
+    })??;
+    match result {
+        Err(status) => Ok(status),
+        Ok(Err(JobError::Cancelled) | Ok(Err(TorchError::Cancelled))) => Ok(Status::Interrupted),
+        Ok(Err(JobError::Failed(message))) => {
+            anstream::eprintln!("error: {message}");
+            Ok(Status::Bad)
+        }
+        Ok(Ok(Err(error))) => Ok(failed(&error)),
+        Ok(Ok(Ok(verdict))) => print(&verdict, arguments.format, Some(&file), out),
+    }
+}
+
+fn subjects(
+    arguments: &Arguments,
+    candidate: &str,
+    surrounding: &Surrounding,
+) -> Result<(Subject, Subject), FindError> {
+    let said = Said {
+        inputs: arguments.torch.inputs.clone(),
+        init: arguments.torch.init.clone(),
+        dtypes: arguments.torch.dtype.clone(),
+    };
+    let reference = find::reference(&arguments.reference, &surrounding.folder, &said)?;
+    let candidate = find::candidate(candidate, &surrounding.folder, &reference)?;
+    Ok((reference, candidate))
+}
+
+/// What is asked of the Verifier. `Err` with the status where something is missing, which was said.
+async fn request(
+    arguments: &Arguments,
+    surrounding: &Surrounding,
+    (reference, candidate): (Subject, Subject),
+    candidate_name: &str,
+) -> Result<Request, Status> {
+    let config = surrounding.config_for(Some(&reference.path));
+    let folders = Folders::find();
+    let search = surrounding.search(&config);
+    let (named, cache_folder) = (arguments.torch.python.clone(), folders.cache.clone());
+    let searched = search.clone();
+    let python = tokio::task::spawn_blocking(move || {
+        find_python(named.as_deref(), &searched, cache_folder.as_deref())
+    })
+    .await;
+    let python: Python = match python {
+        Ok(Ok(python)) => python,
+        Ok(Err(error)) => {
+            anstream::eprintln!("error: {error}");
+            return Err(Status::Missing);
+        }
+        Err(error) => {
+            anstream::eprintln!("error: looking for Python failed: {error}");
+            return Err(Status::Bad);
+        }
+    };
+    let asked = arguments.program.device.clone().unwrap_or_else(|| config.device.clone());
+    let chosen = place(&asked, &python).await?;
+    let mut environment = Vec::new();
+    let mut sanitizer_program = None;
+    if matches!(chosen.place, Place::Cuda(_)) {
+        let toolkit = discovery::find(&search).chosen;
+        sanitizer_program = discovery::compute_sanitizer(&search, toolkit.as_ref());
+        environment.extend(toolkit.map(|toolkit| ("CUDA_HOME".into(), toolkit.root.into_os_string())));
+    }
+    let tolerance = arguments.tolerance;
+    Ok(Request {
+        reference,
+        candidate,
+        reference_name: arguments.reference.clone(),
+        candidate_name: candidate_name.to_owned(),
+        place: chosen.place,
+        device: chosen.name,
+        l2_bytes: chosen.l2_bytes,
+        driver: chosen.driver,
+        python,
+        rule: Rule { tolerance: tolerance.map(Tolerance::share) },
+        tolerance_name: tolerance.map_or("usual", Tolerance::name).to_owned(),
+        gradients: arguments.torch.gradients,
+        train: Some(arguments.torch.train),
+        sanitizer: match arguments.torch.sanitizer {
+            Sanitizer::Always => SanitizerPolicy::Always,
+            Sanitizer::Final => SanitizerPolicy::Final,
+            Sanitizer::Never => SanitizerPolicy::Never,
+        },
+        sanitizer_program,
+        compile_baseline: !arguments.torch.no_compile_baseline,
+        calls: arguments.torch.calls,
+        time_limit: arguments.program.limit(),
+        memory_bytes: None,
+        wrap: bare(),
+        sandbox: "None: both versions ran with your own rights.".to_owned(),
+        environment,
+        cache: Cache::configured(&config.cache, &folders),
+    })
+}
+
+/// A device that is there.
+struct Chosen {
+    place: Place,
+    name: String,
+    l2_bytes: u64,
+    driver: Option<String>,
+}
+
+/// The device that was asked for; for `auto` the first GPU, where torch can use it, or else the processor.
+async fn place(asked: &Device, python: &Python) -> Result<Chosen, Status> {
+    let cpu = || Chosen { place: Place::Cpu, name: "cpu".to_owned(), l2_bytes: 0, driver: None };
+    let missing = |message: String| {
+        anstream::eprintln!("error: {message}");
+        Err(Status::Missing)
+    };
+    let index = match asked {
+        Device::Cpu => return Ok(cpu()),
+        Device::Simulator(name) => {
+            anstream::eprintln!(
+                "error: `sim:{name}` runs CUDA programs and kernels, no PyTorch. Take `--device cpu` or `--device cuda:0`."
+            );
+            return Err(Status::Usage);
+        }
+        Device::Auto => None,
+        Device::Cuda(index) => Some(*index),
+    };
+    let gpus = devices().await;
+    let found = gpus.iter().find(|device| index.is_none_or(|index| device.index == index));
+    match (found, index) {
+        (Some(device), _) if python.cuda.is_some() => Ok(Chosen {
+            place: Place::Cuda(device.index),
+            name: format!("cuda:{} ({})", device.index, device.name),
+            l2_bytes: FLUSH * device.l2,
+            driver: Some(format!("{}.{}", device.driver.0, device.driver.1)),
+        }),
+        (_, None) => Ok(cpu()),
+        (None, Some(index)) => missing(format!(
+            "There is no GPU cuda:{index} on this machine. Take another device, or `--device cpu`."
+        )),
+        (Some(_), Some(_)) => missing(format!(
+            "The torch of {} was built without CUDA. Install one with it, or name another interpreter: `--python PATH`.",
+            python.path.display()
+        )),
+    }
+}
+
+fn failed(error: &TorchError) -> Status {
+    anstream::eprintln!("error: {error}");
+    match error {
+        TorchError::Reference { .. } => Status::Usage,
+        TorchError::Host(HostError::NoTorch(_) | HostError::Start { .. } | HostError::Sandbox(_))
+        | TorchError::Device(_) => Status::Missing,
+        TorchError::Host(_) | TorchError::System { .. } => Status::Bad,
+        TorchError::Cancelled => Status::Interrupted,
+    }
+}

@@ -1,0 +1,243 @@
+//! Inputs of other distributions and parameters of other values, made from the reference's own under a secret seed.
+//!
+//! A candidate that is right only where values are small, or where a weight is one, is right by luck. So floating-point inputs are also scaled,
+//! shifted, and sown with the numbers at which code branches, and parameters are moved off what they were constructed as. Each number
+//! drawn is a hash of the seed and of its place, so that the order of the work decides nothing.
+
+use super::elements::Element;
+use super::elements::{number_size, numbers, with_element, write_number};
+use crate::torch::values::{Dtype, Tensor};
+
+/// How the inputs of a round are distributed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// As the reference draws them.
+    Own,
+    /// Multiplied.
+    Scaled(f64),
+    /// A number added.
+    Offset(f64),
+    /// One in eight replaced by zeros of both signs, large, tiny and repeated numbers.
+    Edges,
+}
+
+impl Distribution {
+    /// In words: `as the reference draws them`. The secret factor is not among them.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Self::Own => "as the reference draws them",
+            Self::Scaled(_) => "scaled",
+            Self::Offset(_) => "offset",
+            Self::Edges => "with edge values",
+        }
+    }
+}
+
+/// Numbers that nobody can guess without the key: SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014) of a counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    key: u64,
+}
+
+/// SplitMix64's increment, the golden ratio's fraction in 64 bits.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Stream {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self { key: mix(seed.wrapping_add(GOLDEN)) }
+    }
+
+    /// A stream of its own for the thing of this number.
+    pub fn child(&self, number: u64) -> Self {
+        Self { key: mix(self.key ^ mix(number.wrapping_add(1).wrapping_mul(GOLDEN))) }
+    }
+
+    /// The 64 bits at a place.
+    pub fn bits(&self, at: u64) -> u64 {
+        mix(self.key.wrapping_add(at.wrapping_mul(GOLDEN)))
+    }
+
+    /// The number at a place, uniform from `low` to `high`.
+    #[allow(clippy::cast_precision_loss)] // 53 bits.
+    pub fn uniform(&self, at: u64, low: f64, high: f64) -> f64 {
+        low + (self.bits(at) >> 11) as f64 / (1u64 << 53) as f64 * (high - low)
+    }
+}
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Numbers at which code branches, overflows or flushes.
+const EDGES: [f64; 8] = [0.0, -0.0, 1e3, -1e3, 1e-6, -1e-6, 1.0, -1.0];
+/// One in so many elements becomes such a number.
+const RARITY: u64 = 8;
+
+/// Changes the floating-point tensors among `tensors`, whose bytes lie in `region`, to another distribution. Returns whether there are any; what
+/// does not fit the region is left alone.
+pub fn change(tensors: &[Tensor], region: &mut [u8], distribution: Distribution, seed: u64) -> bool {
+    let mut any = false;
+    for (number, tensor) in tensors.iter().enumerate() {
+        let Some(bytes) = floating(tensor, region) else { continue };
+        any = true;
+        let stream = Stream::new(seed).child(number as u64);
+        match distribution {
+            Distribution::Own => {}
+            Distribution::Scaled(by) => map(tensor.dtype, bytes, |_, value| value * by),
+            Distribution::Offset(by) => map(tensor.dtype, bytes, |_, value| value + by),
+            Distribution::Edges => edges(tensor.dtype, bytes, stream),
+        }
+    }
+    any
+}
+
+fn edges(dtype: Dtype, bytes: &mut [u8], stream: Stream) {
+    let repeated =
+        numbers(dtype, &bytes[..number_size(dtype).min(bytes.len())]).first().copied().unwrap_or(1.0);
+    map(dtype, bytes, |at, value| {
+        let bits = stream.bits(at as u64);
+        if !bits.is_multiple_of(RARITY) {
+            return value;
+        }
+        let which = usize::try_from(bits >> 32).unwrap_or(0) % (EDGES.len() + 1);
+        EDGES.get(which).copied().unwrap_or(repeated)
+    });
+}
+
+/// Moves the floating-point tensors of a state off what they were constructed as: each number times 0.5 to 1.5; where all numbers of a tensor are one,
+/// that times the same and 0 to 0.5 more, so that a weight of ones and a bias of zeros are seen. Returns whether there are any.
+pub fn randomise(tensors: &[Tensor], region: &mut [u8], seed: u64) -> bool {
+    let mut any = false;
+    for (number, tensor) in tensors.iter().enumerate() {
+        let Some(bytes) = floating(tensor, region) else { continue };
+        any = true;
+        let factors = Stream::new(seed).child(2 * number as u64);
+        let shifts = Stream::new(seed).child(2 * number as u64 + 1);
+        let size = number_size(tensor.dtype);
+        let constant = bytes.chunks_exact(size).all(|one| *one == bytes[..size]);
+        map(tensor.dtype, bytes, |at, value| {
+            let moved = value * factors.uniform(at as u64, 0.5, 1.5);
+            if constant && value.is_finite() { moved + shifts.uniform(at as u64, 0.0, 0.5) } else { moved }
+        });
+    }
+    any
+}
+
+/// Fills floating-point tensors with numbers from -1 to 1.
+pub fn fill(tensors: &[Tensor], region: &mut [u8], stream: Stream) {
+    for (number, tensor) in tensors.iter().enumerate() {
+        let Some(bytes) = floating(tensor, region) else { continue };
+        let stream = stream.child(number as u64);
+        map(tensor.dtype, bytes, |at, _| stream.uniform(at as u64, -1.0, 1.0));
+    }
+}
+
+/// The bytes of a floating-point tensor that has elements and lies whole in the region.
+fn floating<'a>(tensor: &Tensor, region: &'a mut [u8]) -> Option<&'a mut [u8]> {
+    let start = usize::try_from(tensor.offset).ok()?;
+    let end = start.checked_add(usize::try_from(tensor.bytes).ok()?)?;
+    let bytes = region.get_mut(start..end)?;
+    (tensor.dtype.is_floating() && !bytes.is_empty()).then_some(bytes)
+}
+
+/// Changes every number, given its place.
+fn map(dtype: Dtype, bytes: &mut [u8], change: impl Fn(usize, f64) -> f64) {
+    with_element!(dtype, E => {
+        for (at, element) in bytes.chunks_exact_mut(E::SIZE).enumerate() {
+            let value = change(at, E::read(element));
+            write_number(dtype, element, value);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::{floats, integers};
+    use super::*;
+
+    const FLOATING: [Dtype; 6] = [
+        Dtype::Float64,
+        Dtype::Float32,
+        Dtype::Float16,
+        Dtype::Bfloat16,
+        Dtype::Complex64,
+        Dtype::Complex128,
+    ];
+
+    #[test]
+    fn integers_stay_and_are_said_to_be_all() {
+        let (values, mut bytes) = integers(&[3], &[1, 2, 3]);
+        let before = bytes.clone();
+        assert!(!change(&values.tensors, &mut bytes, Distribution::Offset(5.0), 1));
+        assert!(!randomise(&values.tensors, &mut bytes, 1));
+        assert_eq!(bytes, before);
+    }
+
+    #[test]
+    fn edge_values_come_in_their_share() {
+        let (values, mut bytes) = floats(Dtype::Float32, &[8000], &vec![0.37; 8000]);
+        assert!(change(&values.tensors, &mut bytes, Distribution::Edges, 3));
+        let changed = numbers(Dtype::Float32, &bytes);
+        let edges = changed.iter().filter(|value| (**value - 0.37).abs() > 1e-6).count();
+        // Eight in nine of one in eight.
+        assert!((700..1100).contains(&edges), "{edges}");
+        assert!(changed.iter().any(|value| *value == 0.0 && value.is_sign_negative()));
+        assert!(changed.iter().any(|value| *value == 1e3) && changed.iter().any(|value| *value == -1e3));
+    }
+
+    #[test]
+    fn a_weight_of_ones_and_a_bias_of_zeros_are_moved() {
+        for (value, low, high) in [(1.0, 0.5, 2.0), (0.0, 0.0, 0.5)] {
+            let (values, mut bytes) = floats(Dtype::Float32, &[1000], &vec![value; 1000]);
+            assert!(randomise(&values.tensors, &mut bytes, 9));
+            let moved = numbers(Dtype::Float32, &bytes);
+            assert!(moved.iter().all(|one| (low..=high).contains(one)));
+            assert!(moved.iter().filter(|one| (**one - value).abs() > 1e-3).count() > 900);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_seed_says_all_and_another_seed_says_otherwise(seed: u64, other: u64, which in 0..6usize) {
+            let dtype = FLOATING[which];
+            let numbers: Vec<f64> = (0..64).map(|i| f64::from(i) / 7.0 - 3.0).collect();
+            let count = (64 / super::super::elements::parts(dtype)) as u64;
+            let draw = |seed| {
+                let (values, mut bytes) = floats(dtype, &[count], &numbers);
+                randomise(&values.tensors, &mut bytes, seed);
+                bytes
+            };
+            prop_assert_eq!(draw(seed), draw(seed));
+            prop_assert!(seed == other || draw(seed) != draw(other));
+        }
+
+        #[test]
+        fn scaling_by_a_power_of_two_is_exact(values in prop::collection::vec(-100f64..100.0, 1..50), which in 0..4usize) {
+            let dtype = FLOATING[which];
+            let (made, mut bytes) = floats(dtype, &[values.len() as u64], &values);
+            let before = numbers(dtype, &bytes);
+            change(&made.tensors, &mut bytes, Distribution::Scaled(8.0), 0);
+            for (after, before) in numbers(dtype, &bytes).iter().zip(before) {
+                prop_assert_eq!(*after, before * 8.0);
+            }
+        }
+
+        #[test]
+        fn uniform_numbers_stay_within(seed: u64, at: u64) {
+            let value = Stream::new(seed).uniform(at, 0.5, 1.5);
+            prop_assert!((0.5..1.5).contains(&value));
+        }
+
+        #[test]
+        fn a_claimed_place_outside_of_the_region_is_left_alone(offset: u64, bytes: u64) {
+            let tensor = Tensor { dtype: Dtype::Float32, shape: vec![1], strides: None, offset, bytes, device: None };
+            let mut region = [0x3f; 16];
+            change(&[tensor], &mut region, Distribution::Scaled(8.0), 0);
+        }
+    }
+}

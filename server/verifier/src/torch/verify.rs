@@ -1,0 +1,322 @@
+//! Decides whether a candidate does what a module or function of a Python file does, and how much faster.
+//!
+//! Both run in processes of their own, which know neither seeds nor each other's answers. In each round fresh inputs are drawn under a secret seed, the
+//! candidate is called, then the reference, twice; everything that comes back is compared here. The rounds go through the reference's own
+//! distribution of inputs and through others, with parameters as constructed and with other ones. Only what is right is timed, and only
+//! what is timed as it was compared is called faster. What was not looked at is said.
+
+mod baseline;
+mod blame;
+mod pair;
+mod report;
+mod rounds;
+mod sanitize;
+mod secrets;
+mod timing;
+
+use std::time::Instant;
+
+use stitch_findings::{Degenerate, Verdict};
+use stitch_session::CancellationToken;
+use stitch_session::folders::Folders;
+use stitch_session::locks::{DeviceLock, LockError};
+
+use super::host::{Filled, Place};
+use super::judge::degenerate::Detector;
+use super::judge::distributions::Distribution;
+use super::request::{Progress, Request, SanitizerPolicy, TorchError};
+use super::values::Dtype;
+use pair::{Opened, Pair, Sides};
+use report::Report;
+use rounds::{Flow, Rounds};
+use secrets::Secrets;
+use timing::{Clock, Untimed};
+
+/// Verifications that may keep contexts on one GPU at a time, two contexts each. Kernelauto's cap is 12 contexts a GPU; many more at once have wedged drivers.
+const PLACES: usize = 6;
+
+/// Secret seeds that count, at least.
+const LEAST_SEEDS: u32 = 5;
+
+/// Verifies the candidate of a request.
+///
+/// # Errors
+/// The reference itself fails, something is missing, or the job was cancelled. Whatever is wrong with the candidate is a verdict.
+pub async fn verify(
+    request: &Request,
+    progress: &Progress<'_>,
+    cancel: &CancellationToken,
+) -> Result<Verdict, TorchError> {
+    let mut work = Work { request, progress, cancel, report: Report::new(request), secrets: Secrets::new() };
+    let _place = place(request, cancel).await?;
+    progress("starting Python", None);
+    let began = Instant::now();
+    let mut sides = Sides::start(request, cancel).await?;
+    work.report.stage("start", began.elapsed().as_secs_f64());
+    let result = work.run(&mut sides).await;
+    let Sides { reference, candidate } = sides;
+    // Nothing of either is left when the verdict is told.
+    tokio::join!(reference.end(), candidate.end());
+    result?;
+    Ok(work.report.finish())
+}
+
+/// One verification.
+struct Work<'a> {
+    request: &'a Request,
+    progress: &'a Progress<'a>,
+    cancel: &'a CancellationToken,
+    report: Report<'a>,
+    secrets: Secrets,
+}
+
+/// Cases of one type, which one pair of processes is loaded for.
+type Group = (Option<Dtype>, Vec<usize>);
+
+/// What rounds leave for what follows.
+#[derive(Default)]
+struct Left {
+    /// The reference's last answer to inputs of its own.
+    outputs: Option<Filled>,
+    /// Whether outputs are random.
+    random: bool,
+}
+
+impl<'a> Work<'a> {
+    async fn run(&mut self, sides: &mut Sides) -> Result<(), TorchError> {
+        let groups = groups(self.request);
+        let mut first = None;
+        for (index, group) in groups.iter().enumerate() {
+            let began = Instant::now();
+            (self.progress)("loading both versions", None);
+            let seeds = [self.secrets.draw() >> 1, self.secrets.draw() >> 1];
+            let opened = sides.open(self.request, group.0, seeds, &mut self.report).await?;
+            self.report.stage("load", began.elapsed().as_secs_f64());
+            let Opened::Pair(mut pair) = opened else { return Ok(()) };
+            // From here on nobody else uses the device: what one runs, another would time.
+            let lock = if index == 0 { hold(self.request, self.cancel).await? } else { None };
+            let began = Instant::now();
+            let left = self.compare(sides, &mut pair, group, seeds).await;
+            self.report.stage("compare", began.elapsed().as_secs_f64());
+            let left = left?;
+            if !self.report.is_good() {
+                return Ok(());
+            }
+            if index == 0 {
+                first = Some((pair, left, lock));
+            }
+        }
+        let Some((mut pair, left, _lock)) = first else { return Ok(()) };
+        let faster = self.time(sides, &mut pair, &left).await?;
+        if self.report.is_good() {
+            self.sanitize(&mut pair, faster).await?;
+        }
+        Ok(())
+    }
+
+    /// The rounds of a group of cases.
+    async fn compare(
+        &mut self,
+        sides: &mut Sides,
+        pair: &mut Box<Pair>,
+        group: &Group,
+        seeds: [u64; 2],
+    ) -> Result<Left, TorchError> {
+        let planned = rounds::plan(&group.1, &mut self.secrets);
+        let mut left = Left::default();
+        let mut case = None;
+        let mut detector = Detector::default();
+        let mut last = None;
+        let mut threads = [Vec::new(), Vec::new()];
+        let mut own_finite = true;
+        let mut planned = planned;
+        let mut index = 0;
+        while index < planned.len() || self.report.seeds() < LEAST_SEEDS {
+            if index == planned.len() {
+                // Some did not count; the reference's own inputs always do.
+                let case = group.1.first().copied().unwrap_or(0);
+                planned.push(rounds::Planned { case, distribution: Distribution::Own, randomised: true });
+            }
+            let round = &planned[index];
+            if case.is_some_and(|case| case != round.case) {
+                self.degenerate(&detector);
+                detector = Detector::default();
+            }
+            case = Some(round.case);
+            #[allow(clippy::cast_precision_loss)] // Few.
+            let share = index as f32 / planned.len() as f32;
+            index += 1;
+            (self.progress)(&format!("comparing, round {index} of {}", planned.len()), Some(share));
+            let mut rounds = Rounds {
+                request: self.request,
+                report: &mut self.report,
+                secrets: &mut self.secrets,
+                progress: self.progress,
+                cancel: self.cancel,
+                detector: std::mem::take(&mut detector),
+                last: last.take(),
+                threads: std::mem::take(&mut threads),
+                own_finite,
+                random: left.random,
+            };
+            let flow = rounds.round(pair, *round).await?;
+            (detector, last, threads) = (rounds.detector, rounds.last, rounds.threads);
+            (own_finite, left.random) = (rounds.own_finite, rounds.random);
+            if round.case == group.1.first().copied().unwrap_or(0)
+                && let Some((_, outputs)) = &last
+            {
+                left.outputs = Some(outputs.clone());
+            }
+            match flow {
+                Flow::Next => {}
+                Flow::Stop => return Ok(left),
+                Flow::Reopen => {
+                    let opened = sides.open(self.request, group.0, seeds, &mut self.report).await?;
+                    let Opened::Pair(new) = opened else { return Ok(left) };
+                    *pair = new;
+                }
+            }
+        }
+        self.degenerate(&detector);
+        Ok(left)
+    }
+
+    /// Notes what passes without work in every round of a case.
+    fn degenerate(&mut self, detector: &Detector) {
+        for (output, trivial) in detector.found() {
+            let list = &mut self.report.verdict.evidence.degenerate;
+            if !list.iter().any(|known| known.output == output) {
+                list.push(Degenerate { output, by: trivial.words() });
+            }
+        }
+    }
+
+    /// Times both, and the baselines. Whether the candidate is faster.
+    async fn time(&mut self, sides: &mut Sides, pair: &mut Pair, left: &Left) -> Result<bool, TorchError> {
+        let Some(outputs) = left.outputs.as_ref().filter(|_| self.request.calls > 0) else {
+            self.report.not_checked(crate::verify::UNTIMED);
+            return Ok(false);
+        };
+        let compared = !left.random && self.report.verdict.left_out.is_empty();
+        if !compared {
+            self.report.not_checked(
+                "Answers of timed calls were not compared, since the reference does not repeat its own.",
+            );
+        }
+        let began = Instant::now();
+        let mut clock = Clock {
+            request: self.request,
+            report: &mut self.report,
+            secrets: &mut self.secrets,
+            progress: self.progress,
+            cancel: self.cancel,
+        };
+        let result = clock.contest(pair, outputs, compared).await;
+        clock.report.stage("time", began.elapsed().as_secs_f64());
+        let contest = match result {
+            Ok(contest) => contest,
+            Err(Untimed::Error(error)) => return Err(error),
+            Err(Untimed::Accused) => return Ok(false),
+            Err(Untimed::Reason(reason)) => {
+                let reason = reason.trim_end_matches('.');
+                self.report
+                    .not_checked(format!("Whether the candidate is faster was not measured: {reason}."));
+                return Ok(false);
+            }
+        };
+        if self.request.compile_baseline {
+            clock.compiled(&mut sides.reference, pair, &contest).await?;
+        } else {
+            self.report.not_checked("The candidate was not timed against torch.compile.");
+        }
+        Ok(contest.outcome.speedup.low > 1.0)
+    }
+
+    /// Runs compute-sanitizer, as the policy says.
+    async fn sanitize(&mut self, pair: &mut Pair, faster: bool) -> Result<(), TorchError> {
+        if self.request.place == Place::Cpu {
+            return Ok(());
+        }
+        const UNLOOKED: &str = "Out-of-bounds accesses, uninitialised reads and races were not looked for";
+        let wanted = match self.request.sanitizer {
+            SanitizerPolicy::Always => true,
+            SanitizerPolicy::Final => faster,
+            SanitizerPolicy::Never => false,
+        };
+        if !wanted {
+            let why = if self.request.sanitizer == SanitizerPolicy::Never {
+                "as was asked"
+            } else {
+                "since the candidate is not faster"
+            };
+            self.report.not_checked(format!("{UNLOOKED}, {why}."));
+            return Ok(());
+        }
+        let Some(program) = &self.request.sanitizer_program else {
+            self.report.not_checked(format!(
+                "{UNLOOKED}: compute-sanitizer was not found; it comes with the CUDA toolkit."
+            ));
+            return Ok(());
+        };
+        let mut smallest: Option<Filled> = None;
+        for (case, _) in
+            self.request.reference.cases.iter().enumerate().filter(|(_, case)| case.dtype == pair.dtype)
+        {
+            let drawn = pair.reference.draw(self.secrets.draw(), case).await;
+            let drawn = drawn.map_err(|error| TorchError::of_reference(" to draw its inputs", error))?;
+            if smallest.as_ref().is_none_or(|smallest| drawn.values.bytes < smallest.values.bytes) {
+                smallest = Some(drawn);
+            }
+        }
+        let Some(inputs) = smallest else { return Ok(()) };
+        let subject = sanitize::Subject { inputs: &inputs, state: pair.state.as_ref(), dtype: pair.dtype };
+        sanitize::sanitize(
+            self.request,
+            program,
+            &subject,
+            &mut self.report,
+            &mut self.secrets,
+            self.progress,
+            self.cancel,
+        )
+        .await
+    }
+}
+
+/// The cases by their types, in the order in which these come.
+fn groups(request: &Request) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, case) in request.reference.cases.iter().enumerate() {
+        match groups.iter_mut().find(|group| group.0 == case.dtype) {
+            Some(group) => group.1.push(index),
+            None => groups.push((case.dtype, vec![index])),
+        }
+    }
+    groups
+}
+
+/// One of the places for contexts on the device.
+async fn place(request: &Request, cancel: &CancellationToken) -> Result<Option<DeviceLock>, TorchError> {
+    let (Place::Cuda(index), Some(runtime)) = (request.place, Folders::find().runtime) else {
+        return Ok(None);
+    };
+    let device = format!("cuda:{index}");
+    locked(DeviceLock::acquire_place(&runtime, &device, PLACES, cancel).await)
+}
+
+/// The device itself.
+async fn hold(request: &Request, cancel: &CancellationToken) -> Result<Option<DeviceLock>, TorchError> {
+    let (Place::Cuda(index), Some(runtime)) = (request.place, Folders::find().runtime) else {
+        return Ok(None);
+    };
+    let device = format!("cuda:{index}");
+    locked(DeviceLock::acquire(&runtime, &device, cancel, |_| {}).await)
+}
+
+fn locked(result: Result<DeviceLock, LockError>) -> Result<Option<DeviceLock>, TorchError> {
+    match result {
+        Ok(lock) => Ok(Some(lock)),
+        Err(LockError::Cancelled { .. }) => Err(TorchError::Cancelled),
+        Err(error) => Err(TorchError::Device(error.to_string())),
+    }
+}

@@ -1,0 +1,280 @@
+//! The two processes of one verification, and the state that both are brought to.
+
+use std::path::PathBuf;
+
+use tokio_util::sync::CancellationToken;
+
+use super::report::Report;
+use crate::torch::host::{Child, ChildError, Filled, Load, Loaded, Role, Setting, Zygote};
+use crate::torch::literal::literal;
+use crate::torch::request::{Request, TorchError};
+use crate::torch::subject::{Callable, Case, Source, Subject};
+use crate::torch::values::{Dtype, Tree};
+use stitch_toolchain::process::Scratch;
+
+/// One side: its zygote, and the folders that it writes.
+pub(super) struct Side {
+    zygote: Zygote,
+    build: PathBuf,
+    // Goes with everything in it, after the zygote.
+    scratch: Scratch,
+}
+
+impl Side {
+    /// Starts the zygote of a role.
+    pub async fn start(
+        request: &Request,
+        role: Role,
+        cancel: &CancellationToken,
+    ) -> Result<Self, TorchError> {
+        Self::start_wrapped(request, role, request.wrap.clone(), cancel).await
+    }
+
+    /// The same, put into another program.
+    pub async fn start_wrapped(
+        request: &Request,
+        role: Role,
+        wrap: crate::torch::host::Wrap,
+        cancel: &CancellationToken,
+    ) -> Result<Self, TorchError> {
+        let system = |what: &str| {
+            let what = what.to_owned();
+            move |source| TorchError::System { what, source }
+        };
+        let scratch = Scratch::new("torch").map_err(system("a scratch folder could not be made"))?;
+        let build = scratch.path().join("build");
+        std::fs::create_dir_all(&build).map_err(system("a folder for extensions could not be made"))?;
+        let subject = match role {
+            Role::Reference => &request.reference,
+            Role::Candidate => &request.candidate,
+        };
+        let mut setting = Setting::new(&request.python, &scratch);
+        setting.place = request.place;
+        setting.build_folder.clone_from(&build);
+        setting.readable = readable(subject);
+        setting.time_limit = request.time_limit;
+        setting.memory_bytes = request.memory_bytes;
+        setting.environment.clone_from(&request.environment);
+        setting.wrap = wrap;
+        let zygote = Zygote::start(&setting, role, cancel).await?;
+        Ok(Self { zygote, build, scratch })
+    }
+
+    /// Forks a process that has loaded nothing.
+    pub async fn child(&mut self) -> Result<Child, TorchError> {
+        Ok(self.zygote.child().await?)
+    }
+
+    /// What is loaded, under a seed.
+    pub fn load(&self, request: &Request, subject: &Subject, dtype: Option<Dtype>, seed: u64) -> Load {
+        let mut load = Load::new(subject.clone(), seed);
+        load.dtype = dtype;
+        load.train = request.train;
+        load.build = Some(self.build.clone());
+        load
+    }
+
+    /// Ends it and waits for that. What it wrote is left.
+    pub async fn end(self) -> Scratch {
+        self.zygote.end().await;
+        self.scratch
+    }
+}
+
+/// The folder of a person's file, whose neighbours it may import, and files that it names.
+fn readable(subject: &Subject) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = subject.path.parent().map(PathBuf::from).into_iter().collect();
+    for case in &subject.cases {
+        if let Source::File { path } = &case.inputs {
+            paths.push(path.clone());
+        }
+    }
+    paths
+}
+
+/// A process of each role with the same thing loaded, in the same state.
+pub(super) struct Pair {
+    pub reference: Child,
+    pub candidate: Child,
+    /// The state as the reference was constructed; `None` for what has none.
+    pub state: Option<Filled>,
+    /// The type that parameters and inputs were turned into.
+    pub dtype: Option<Dtype>,
+    /// Which state each side has: its number, or nothing once a call has changed it.
+    has: [Option<u64>; 2],
+}
+
+/// The number of the state as constructed.
+pub(super) const CONSTRUCTED: u64 = 0;
+
+/// What opening a pair came to.
+pub(super) enum Opened {
+    /// Both are loaded.
+    Pair(Box<Pair>),
+    /// The candidate failed, which the report says.
+    Failed,
+}
+
+/// Two sides with their zygotes.
+pub(super) struct Sides {
+    pub reference: Side,
+    pub candidate: Side,
+}
+
+impl Sides {
+    /// Starts both zygotes at once; they never meet.
+    pub async fn start(request: &Request, cancel: &CancellationToken) -> Result<Self, TorchError> {
+        let (reference, candidate) = tokio::join!(
+            Side::start(request, Role::Reference, cancel),
+            Side::start(request, Role::Candidate, cancel)
+        );
+        Ok(Self { reference: reference?, candidate: candidate? })
+    }
+
+    /// Loads both, and gives the candidate the reference's state. `seed` is the reference's; the candidate gets `other`.
+    pub async fn open(
+        &mut self,
+        request: &Request,
+        dtype: Option<Dtype>,
+        [seed, other]: [u64; 2],
+        report: &mut Report<'_>,
+    ) -> Result<Opened, TorchError> {
+        let mut reference = self.reference.child().await?;
+        let mut candidate = self.candidate.child().await?;
+        let subject = with_init_case(&request.reference);
+        let wanted = self.reference.load(request, &subject, dtype, seed);
+        let loaded = reference.load(&wanted).await;
+        let loaded = loaded.map_err(|error| TorchError::of_reference(" to load", error))?;
+        report.runs_on(&loaded);
+        let subject = self.candidate_for(request, &mut reference, seed).await?;
+        let claimed = self.candidate.load(request, &subject, dtype, other);
+        let got = match candidate.load(&claimed).await {
+            Ok(got) => got,
+            Err(error) => {
+                report.failed(error, "")?;
+                return Ok(Opened::Failed);
+            }
+        };
+        report.loaded(&got);
+        let mut pair = Pair { reference, candidate, state: None, dtype, has: [Some(CONSTRUCTED), None] };
+        if loaded.kind == "module" && !pair.take_state(&loaded, &got, report).await? {
+            return Ok(Opened::Failed);
+        }
+        Ok(Opened::Pair(Box::new(pair)))
+    }
+}
+
+impl Sides {
+    /// The candidate, made with the arguments that the reference was made with: a candidate's file need not say them, and must not choose others.
+    async fn candidate_for(
+        &self,
+        request: &Request,
+        reference: &mut Child,
+        seed: u64,
+    ) -> Result<Subject, TorchError> {
+        let mut subject = request.candidate.clone();
+        let (Callable::Module { init: Some(_), .. }, Callable::Module { init, .. }) =
+            (&request.reference.callable, &mut subject.callable)
+        else {
+            return Ok(subject);
+        };
+        match reference.draw(seed, request.reference.cases.len()).await {
+            Ok(arguments) => {
+                if let Some(text) = literal(&arguments.values.tree) {
+                    *init = Some(Source::Expression { text });
+                }
+            }
+            Err(ChildError::Cancelled) => return Err(TorchError::Cancelled),
+            Err(error) if reference.is_gone() => {
+                return Err(TorchError::of_reference(" to say its arguments", error));
+            }
+            // Something that has no text, such as a class: the candidate's file has to say it itself.
+            Err(_) => {}
+        }
+        Ok(subject)
+    }
+}
+
+/// A reference with one more case: what it is made with.
+fn with_init_case(subject: &Subject) -> Subject {
+    let mut subject = subject.clone();
+    if let Callable::Module { init: Some(source), .. } = &subject.callable {
+        subject.cases.push(Case { inputs: source.clone(), dtype: None });
+    }
+    subject
+}
+
+impl Pair {
+    /// Reads the reference's state and gives it to the candidate. Whether it took it.
+    async fn take_state(
+        &mut self,
+        reference: &Loaded,
+        candidate: &Loaded,
+        report: &mut Report<'_>,
+    ) -> Result<bool, TorchError> {
+        let state = self.reference.state().await;
+        let state = state.map_err(|error| TorchError::of_reference(" to give its state", error))?;
+        // A function in the place of a module without parameters does the same.
+        if candidate.kind != "module" && reference.parameters.is_empty() && reference.buffers.is_empty() {
+            self.has = [Some(CONSTRUCTED); 2];
+            return Ok(true);
+        }
+        if let Err(error) = self.candidate.set_state(&state).await {
+            report.failed(error, " given the reference's state")?;
+            return Ok(false);
+        }
+        self.has = [Some(CONSTRUCTED); 2];
+        report.parameters(&state.values);
+        if !state.values.tensors.is_empty() {
+            self.state = Some(state);
+        }
+        Ok(true)
+    }
+
+    /// Brings the candidate to a state that is called by a number.
+    pub async fn bring_candidate(&mut self, number: u64, state: Option<&Filled>) -> Result<(), ChildError> {
+        if let Some(state) = state.filter(|_| self.has[1] != Some(number)) {
+            self.candidate.set_state(state).await?;
+            self.has[1] = Some(number);
+        }
+        Ok(())
+    }
+
+    /// Brings the reference to it.
+    pub async fn bring_reference(&mut self, number: u64, state: Option<&Filled>) -> Result<(), ChildError> {
+        if let Some(state) = state.filter(|_| self.has[0] != Some(number)) {
+            self.reference.set_state(state).await?;
+            self.has[0] = Some(number);
+        }
+        Ok(())
+    }
+
+    /// A call of the reference has changed this much of its state.
+    pub fn reference_changed(&mut self, after: &Filled) {
+        if !is_empty(after) {
+            self.has[0] = None;
+        }
+    }
+
+    /// A call of the candidate has changed this much of its state.
+    pub fn candidate_changed(&mut self, after: &Filled) {
+        if !is_empty(after) {
+            self.has[1] = None;
+        }
+    }
+
+    /// Timed calls may have changed anything.
+    pub fn forget(&mut self) {
+        self.has = [None; 2];
+    }
+}
+
+/// Whether nothing is in some values.
+pub(super) fn is_empty(filled: &Filled) -> bool {
+    match &filled.values.tree {
+        Tree::Dict { items } => items.is_empty(),
+        Tree::Tuple { items } | Tree::List { items } => items.is_empty(),
+        Tree::None => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,467 @@
+//! The rounds of a verification: fresh inputs, the candidate first, then the reference, then what they say of each other.
+
+use stitch_session::CancellationToken;
+
+use super::pair::{CONSTRUCTED, Pair, is_empty};
+use super::report::{Report, cut};
+use super::secrets::Secrets;
+use crate::torch::host::{Called, Calling, ChildError, Filled, lay_out};
+use crate::torch::judge::accuse::{self, Threads};
+use crate::torch::judge::compare::{Part, compare};
+use crate::torch::judge::degenerate::Detector;
+use crate::torch::judge::distributions::{Distribution, Stream, change, fill, randomise};
+use crate::torch::judge::elements::{all_finite, shape};
+use crate::torch::judge::{View, oracle};
+use crate::torch::request::{Progress, Request, TorchError};
+use crate::torch::values::{Tensor, Tree, Values};
+
+/// One round to come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Planned {
+    /// The case, by its place in the reference's list.
+    pub case: usize,
+    /// How its inputs are distributed.
+    pub distribution: Distribution,
+    /// Whether parameters are moved off what they were constructed as.
+    pub randomised: bool,
+}
+
+/// The rounds of some cases. The first case has three of the reference's own inputs and one of each other distribution; a further one has two of its own and
+/// a scaled one.
+pub(super) fn plan(cases: &[usize], secrets: &mut Secrets) -> Vec<Planned> {
+    let mut rounds = Vec::new();
+    for (place, case) in cases.iter().enumerate() {
+        let scaled = Distribution::Scaled(if secrets.draw() & 1 == 0 { 8.0 } else { 0.01 });
+        let offset = Distribution::Offset(4.0 + secrets.uniform() * 2.0);
+        let distributions: &[(Distribution, bool)] = if place == 0 {
+            &[
+                (Distribution::Own, false),
+                (Distribution::Own, false),
+                (Distribution::Own, true),
+                (scaled, true),
+                (offset, true),
+                (Distribution::Edges, true),
+            ]
+        } else {
+            &[(Distribution::Own, false), (Distribution::Own, true), (scaled, true)]
+        };
+        rounds.extend(distributions.iter().map(|(distribution, randomised)| Planned {
+            case: *case,
+            distribution: *distribution,
+            randomised: *randomised,
+        }));
+    }
+    rounds
+}
+
+/// How a round ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// The next one can begin.
+    Next,
+    /// A process is gone though the candidate is not to blame; both have to be loaded anew.
+    Reopen,
+    /// The candidate failed.
+    Stop,
+}
+
+/// What rounds of one pair have in common.
+pub(super) struct Rounds<'a, 'r> {
+    pub request: &'a Request,
+    pub report: &'a mut Report<'r>,
+    pub secrets: &'a mut Secrets,
+    pub progress: &'a Progress<'a>,
+    pub cancel: &'a CancellationToken,
+    /// What passes without work, of the current case.
+    pub detector: Detector,
+    /// The last answer for the current case's own inputs: the case and the outputs.
+    pub last: Option<(usize, Filled)>,
+    /// Threads of each side around each call.
+    pub threads: [Vec<Threads>; 2],
+    /// Whether the case's own outputs are all finite.
+    pub own_finite: bool,
+    /// Outputs that are random, which timed calls are not compared by.
+    pub random: bool,
+}
+
+/// What was drawn for a round.
+struct Drawn {
+    inputs: Filled,
+    state: Option<Filled>,
+    number: u64,
+    seed: u64,
+    grads: Option<Filled>,
+    label: String,
+}
+
+impl Rounds<'_, '_> {
+    /// One round.
+    pub async fn round(&mut self, pair: &mut Pair, mut planned: Planned) -> Result<Flow, TorchError> {
+        if self.cancel.is_cancelled() {
+            return Err(TorchError::Cancelled);
+        }
+        let drawn = self.draw(pair, &mut planned).await?;
+        let own = planned.distribution == Distribution::Own;
+        let calling = Calling { seed: drawn.seed, grads: drawn.grads.clone(), poison: true };
+        // Before any expected value is anywhere.
+        let got = match pair.bring_candidate(drawn.number, drawn.state.as_ref()).await {
+            Ok(()) => pair.candidate.call(&drawn.inputs, &calling).await,
+            Err(error) => Err(error),
+        };
+        if let Ok(got) = &got {
+            pair.candidate_changed(&got.state_after);
+        }
+        let expected = self.reference(pair, &drawn, &calling).await;
+        let when = format!(" under the inputs {}", drawn.label);
+        match (got, expected) {
+            (Err(ChildError::Cancelled), _) | (_, Err(ChildError::Cancelled)) => Err(TorchError::Cancelled),
+            (_, Err(error)) if own => Err(TorchError::of_reference(" for its own inputs", error)),
+            (_, Err(error)) => {
+                let reason = format!("the reference itself fails: {}", cut(&error.to_string()));
+                self.report.tried(planned.distribution, Some(reason));
+                let gone = pair.candidate.is_gone() || pair.reference.is_gone();
+                Ok(if gone { Flow::Reopen } else { Flow::Next })
+            }
+            (Err(error), Ok(_)) => {
+                self.report.failed(error, &when)?;
+                Ok(Flow::Stop)
+            }
+            (Ok(got), Ok(expected)) => self.judge(pair, planned, &drawn, &calling, (expected, got)).await,
+        }
+    }
+
+    /// Draws inputs and state. Where a distribution has nothing to change, that is said, and the round becomes one of the reference's own inputs.
+    async fn draw(&mut self, pair: &mut Pair, planned: &mut Planned) -> Result<Drawn, TorchError> {
+        let drawn = pair.reference.draw(self.secrets.draw(), planned.case).await;
+        let mut inputs = drawn.map_err(|error| TorchError::of_reference(" to draw its inputs", error))?;
+        let any =
+            change(&inputs.values.tensors, &mut inputs.bytes, planned.distribution, self.secrets.draw());
+        if !any && planned.distribution != Distribution::Own {
+            let reason = "no input has floating-point numbers".to_owned();
+            self.report.tried(planned.distribution, Some(reason));
+            planned.distribution = Distribution::Own;
+        }
+        let (mut state, mut number) = (pair.state.clone(), CONSTRUCTED);
+        let mut is_randomised = false;
+        if let Some(state) = state.as_mut().filter(|_| planned.randomised) {
+            is_randomised = randomise(&state.values.tensors, &mut state.bytes, self.secrets.draw());
+            if is_randomised {
+                number = self.secrets.draw() | 1;
+                self.report.randomised();
+            }
+        }
+        let grads = self.last.as_ref().filter(|last| self.request.gradients && last.0 == planned.case);
+        let grads = grads.and_then(|last| gradients(&last.1, self.secrets.draw()));
+        let mut label = planned.distribution.words().to_owned();
+        if self.request.reference.cases.len() > 1 {
+            label = format!("of case {}, {label}", planned.case + 1);
+        }
+        if is_randomised {
+            label.push_str(", other parameters");
+        }
+        Ok(Drawn { inputs, state, number, seed: self.secrets.draw() >> 1, grads, label })
+    }
+
+    async fn reference(
+        &mut self,
+        pair: &mut Pair,
+        drawn: &Drawn,
+        calling: &Calling,
+    ) -> Result<Called, ChildError> {
+        pair.bring_reference(drawn.number, drawn.state.as_ref()).await?;
+        let called = pair.reference.call(&drawn.inputs, calling).await?;
+        pair.reference_changed(&called.state_after);
+        Ok(called)
+    }
+
+    async fn judge(
+        &mut self,
+        pair: &mut Pair,
+        planned: Planned,
+        drawn: &Drawn,
+        calling: &Calling,
+        (expected, got): (Called, Called),
+    ) -> Result<Flow, TorchError> {
+        let own = planned.distribution == Distribution::Own;
+        let finite = all_finite(view(&expected.outputs));
+        if own {
+            self.own_finite = finite;
+        } else if !finite && self.own_finite {
+            let reason = "the reference's own answer is not finite".to_owned();
+            self.report.tried(planned.distribution, Some(reason));
+            return Ok(Flow::Next);
+        }
+        if own && self.last.as_ref().is_none_or(|last| last.0 != planned.case) {
+            self.detector = Detector::default();
+            self.oracle(pair, drawn, (&expected, &got)).await?;
+        }
+        self.detector.round(view(&expected.outputs), view(&drawn.inputs), &self.request.rule);
+        let of_reference = |error| TorchError::of_reference(" when it is called again", error);
+        let other = Calling { seed: calling.seed ^ 0x5555_5555, ..calling.clone() };
+        let other = self.reference(pair, drawn, &other).await.map_err(of_reference)?;
+        let rule = &self.request.rule;
+        let steady = compare("output", view(&expected.outputs), None, view(&other.outputs), rule);
+        let repeat = if steady.iter().all(Part::is_same) {
+            None
+        } else {
+            Some(self.reference(pair, drawn, calling).await.map_err(of_reference)?)
+        };
+        self.report.tried(planned.distribution, None);
+        self.report.one_more_seed();
+        self.outputs(drawn, (&expected, &got), &other, repeat.as_ref());
+        self.after(drawn, (&expected, &got), repeat.is_some());
+        self.seen((&expected, &got));
+        if own {
+            self.last = Some((planned.case, expected.outputs));
+        }
+        Ok(if self.report.is_good() { Flow::Next } else { Flow::Stop })
+    }
+
+    /// Compares outputs. Where the reference itself gives another answer under another seed of torch's, what is random is left out as a whole, unless the
+    /// candidate draws the same numbers; what is merely unsteady is left out element by element.
+    fn outputs(
+        &mut self,
+        drawn: &Drawn,
+        (expected, got): (&Called, &Called),
+        other: &Called,
+        repeat: Option<&Called>,
+    ) {
+        let rule = &self.request.rule;
+        let wanted = view(&expected.outputs);
+        let mut parts = compare("output", wanted, None, view(&got.outputs), rule);
+        if let Some(repeat) = repeat {
+            let same_seed = compare("output", wanted, None, view(&repeat.outputs), rule);
+            let other_seed = compare("output", wanted, None, view(&other.outputs), rule);
+            let without_unsteady =
+                compare("output", wanted, Some(view(&other.outputs)), view(&got.outputs), rule);
+            let by_place = |list: &[Part], place: &str| list.iter().find(|part| part.place == place).cloned();
+            for part in &mut parts {
+                let is_random = by_place(&other_seed, &part.place).is_none_or(|other| !other.is_same());
+                let is_unsteady = by_place(&same_seed, &part.place).is_none_or(|same| !same.is_same());
+                if is_unsteady && let Some(rest) = by_place(&without_unsteady, &part.place) {
+                    let text = format!("{} elements", rest.result.unsteady);
+                    self.report.leave_out(&part.place, text, "the reference does not repeat them");
+                    *part = rest;
+                } else if is_random && part.is_same() {
+                    self.report.note(format!(
+                        "`{}` is random; the candidate draws the same numbers from torch as the reference.",
+                        part.place
+                    ));
+                } else if is_random && part.mismatch.is_none() && part.result.relative.is_finite() {
+                    self.random = true;
+                    part.result.unsteady += part.result.count;
+                    part.result.count = 0;
+                    part.result.outside = 0;
+                    let text = format!("all {} elements", part.result.unsteady);
+                    self.report.leave_out(
+                        &part.place,
+                        text,
+                        "it depends on torch's random numbers, and the candidate draws others",
+                    );
+                }
+            }
+        }
+        self.report.compared(&parts, &drawn.label);
+    }
+
+    /// Compares what both left behind: inputs, state, gradients.
+    fn after(&mut self, drawn: &Drawn, (expected, got): (&Called, &Called), is_random: bool) {
+        let rule = &self.request.rule;
+        let before = view(&drawn.inputs);
+        let exact = crate::torch::judge::Rule { tolerance: Some(0.0) };
+        let changed = |after: &Filled| compare("input", before, None, view(after), &exact);
+        let wanted = changed(&expected.inputs_after);
+        for (wanted, got) in wanted.iter().zip(changed(&got.inputs_after)) {
+            if wanted.is_same() && !got.is_same() {
+                let message = format!(
+                    "The candidate changes `{}`, which the reference leaves as it is (inputs {}).",
+                    got.place, drawn.label
+                );
+                let advice = "Copy an input before changing it.";
+                self.report.accuse(
+                    stitch_findings::Code::VERIFY_WRONG_RESULT,
+                    stitch_findings::Answer::Wrong,
+                    message,
+                    advice,
+                );
+                return;
+            }
+        }
+        if is_random {
+            return;
+        }
+        if wanted.iter().any(|part| !part.is_same()) {
+            let mut parts = compare(
+                "input after the call",
+                view(&expected.inputs_after),
+                None,
+                view(&got.inputs_after),
+                rule,
+            );
+            parts.retain(|part| {
+                wanted
+                    .iter()
+                    .zip(&parts_places(&wanted))
+                    .any(|(one, place)| !one.is_same() && part.place.ends_with(place.as_str()))
+            });
+            self.report.compared(&parts, &drawn.label);
+        }
+        if !is_empty(&expected.state_after) || !is_empty(&got.state_after) {
+            self.state_after(drawn, (&expected.state_after, &got.state_after));
+        }
+        if let Some(wanted) = &expected.grads {
+            match &got.grads {
+                Some(found) => {
+                    let parts = compare("gradient", view(wanted), None, view(found), rule);
+                    self.report.compared(&parts, &drawn.label);
+                }
+                None => self.report.not_checked("The candidate gave no gradients."),
+            }
+        }
+    }
+
+    fn state_after(&mut self, drawn: &Drawn, (expected, got): (&Filled, &Filled)) {
+        let names = |filled: &Filled| match &filled.values.tree {
+            Tree::Dict { items } => items.iter().map(|item| item.0.clone()).collect(),
+            _ => Vec::new(),
+        };
+        let (wanted, found): (Vec<String>, Vec<String>) = (names(expected), names(got));
+        let missing: Vec<_> = wanted.iter().filter(|name| !found.contains(name)).collect();
+        let extra: Vec<_> = found.iter().filter(|name| !wanted.contains(name)).collect();
+        let message = match (missing.first(), extra.first()) {
+            (Some(name), _) => format!(
+                "The reference's call changes `{name}`, and the candidate's does not (inputs {}).",
+                drawn.label
+            ),
+            (None, Some(name)) => format!(
+                "The candidate's call changes `{name}`, which the reference's leaves as it is (inputs {}).",
+                drawn.label
+            ),
+            (None, None) => {
+                let parts =
+                    compare("state after the call", view(expected), None, view(got), &self.request.rule);
+                self.report.compared(&parts, &drawn.label);
+                return;
+            }
+        };
+        let advice = "Update the buffers that the reference updates, and no others.";
+        self.report.accuse(
+            stitch_findings::Code::VERIFY_WRONG_RESULT,
+            stitch_findings::Answer::Wrong,
+            message,
+            advice,
+        );
+    }
+
+    /// Looks at what else was seen of the calls.
+    fn seen(&mut self, (expected, got): (&Called, &Called)) {
+        const PLAIN: [&str; 4] = ["torch.Tensor", "Tensor", "torch.nn.parameter.Parameter", "Parameter"];
+        for (index, output) in got.seen.outputs.iter().enumerate() {
+            let own = expected.seen.outputs.get(index).map(|output| output.kind.as_str());
+            if !PLAIN.contains(&output.kind.as_str()) && own != Some(output.kind.as_str()) {
+                self.report.dishonest(format!(
+                    "The candidate returned a `{}` in the place of a plain tensor, so what it computes may come later than it is asked for.",
+                    cut(&output.kind)
+                ));
+                return;
+            }
+            if let Some(input) = output.shares_input
+                && expected.seen.outputs.get(index).is_none_or(|own| own.shares_input.is_none())
+            {
+                self.report.note(format!("Output {index} of the candidate shares the memory of input {input}; the reference's does not."));
+            }
+        }
+        for (side, called) in [expected, got].into_iter().enumerate() {
+            let [before, after] = called.seen.threads;
+            self.threads[side].push(Threads { before, after });
+        }
+        if let Some(words) = accuse::new_threads(&self.threads[1], &self.threads[0]) {
+            self.report.dishonest(format!("Of the candidate, {words}."));
+        }
+        let more = |called: &Called| called.seen.processes[1] > called.seen.processes[0];
+        if more(got) && !more(expected) {
+            self.report.dishonest("The candidate's call left a process of its own behind.".to_owned());
+        }
+        for change in &got.seen.changed {
+            self.report.note(format!("The candidate's call changed a setting of torch: {}.", cut(change)));
+        }
+        if let (Some(reference), Some(candidate)) = (expected.seen.peak_bytes, got.seen.peak_bytes) {
+            let memory = self.report.verdict.evidence.memory.get_or_insert_default();
+            memory.reference_bytes = memory.reference_bytes.max(reference);
+            memory.candidate_bytes = memory.candidate_bytes.max(candidate);
+        }
+    }
+
+    /// Compares both with the same computation in 64 bits, for the first case.
+    async fn oracle(
+        &mut self,
+        pair: &mut Pair,
+        drawn: &Drawn,
+        (expected, got): (&Called, &Called),
+    ) -> Result<(), TorchError> {
+        if self.report.verdict.evidence.accuracy.is_some() {
+            return Ok(());
+        }
+        (self.progress)("computing in float64", None);
+        let brought = pair.bring_reference(drawn.number, drawn.state.as_ref()).await;
+        brought.map_err(|error| TorchError::of_reference(" to take its state", error))?;
+        match pair.reference.oracle(&drawn.inputs).await {
+            Ok(exact) => {
+                let ratio = oracle::ratio(view(&exact), view(&expected.outputs), view(&got.outputs));
+                // JSON has no infinities, and a ratio to nothing says nothing.
+                let ratio = ratio.filter(|ratio| ratio.max.is_finite() && ratio.candidate.is_finite());
+                self.report.verdict.evidence.accuracy = ratio.map(|ratio| stitch_findings::Accuracy {
+                    output: ratio.place,
+                    max_ratio: ratio.max,
+                    rms_ratio: ratio.rms,
+                    reference_error: ratio.reference,
+                    candidate_error: ratio.candidate,
+                });
+            }
+            Err(ChildError::Cancelled) => return Err(TorchError::Cancelled),
+            Err(error) if pair.reference.is_gone() => {
+                return Err(TorchError::of_reference(" to compute in float64", error));
+            }
+            Err(error) => {
+                self.report.not_checked(format!(
+                    "No oracle in 64 bits: {}.",
+                    cut(&error.to_string()).trim_end_matches('.')
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Places without what the comparison calls the whole.
+fn parts_places(parts: &[Part]) -> Vec<String> {
+    parts.iter().map(|part| part.place.trim_start_matches("input").to_owned()).collect()
+}
+
+/// Values with their bytes, as the judge takes them.
+pub(super) fn view(filled: &Filled) -> View<'_> {
+    View { values: &filled.values, bytes: &filled.bytes }
+}
+
+/// Numbers from -1 to 1 for each floating-point tensor of some outputs, as the gradients that reach them. `None` where there is none.
+fn gradients(outputs: &Filled, seed: u64) -> Option<Filled> {
+    let floating = outputs.values.tensors.iter().filter(|tensor| tensor.dtype.is_floating());
+    let mut tensors: Vec<Tensor> =
+        floating.map(|tensor| Tensor { strides: None, ..tensor.clone() }).collect();
+    if tensors.is_empty() {
+        return None;
+    }
+    let bytes = lay_out(&mut tensors)?;
+    let mut region = vec![0; usize::try_from(bytes).ok()?];
+    fill(&tensors, &mut region, Stream::new(seed));
+    let items = (0..tensors.len()).map(|i| Tree::Tensor { i }).collect();
+    Filled::new(Values { tree: Tree::Tuple { items }, tensors, bytes }, region).ok()
+}
+
+/// Inputs in words: `float32 [32, 1024], int64 [32]`.
+pub(super) fn in_words(values: &Values) -> String {
+    let one = |tensor: &Tensor| {
+        format!("{} {}", crate::torch::judge::compare::name(tensor.dtype), shape(&tensor.shape))
+    };
+    values.tensors.iter().map(one).collect::<Vec<_>>().join(", ")
+}

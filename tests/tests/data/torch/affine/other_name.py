@@ -1,0 +1,11 @@
+# expect: wrong | weight
+import torch
+from torch import nn
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(64))
+        self.bias = nn.Parameter(torch.zeros(64))
+
+    def forward(self, x):
+        return x * self.scale + self.bias

@@ -1,0 +1,5 @@
+# expect: crashed | power
+import torch
+from torch import nn
+def rows(x):
+    return x.sum(dim=1)

@@ -1,0 +1,7 @@
+# expect: correct | bfloat16
+# flags: --dtype bf16
+import torch
+from torch import nn
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return nn.functional.gelu(x.float()).to(x.dtype)

@@ -1,0 +1,6 @@
+# expect: wrong | 
+import torch
+from torch import nn
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return nn.functional.gelu(x.float(), approximate='tanh')

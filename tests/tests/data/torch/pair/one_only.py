@@ -1,0 +1,6 @@
+# expect: wrong | is a tensor, and should be a tuple
+import torch
+from torch import nn
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x.sum(dim=1)
