@@ -3,10 +3,12 @@
 //! Reference and candidate run in processes of their own (`server/runner`), which know neither seeds nor each other's answers. Here are the
 //! secrets, the clock, the comparison and the verdict.
 
+mod confine;
 pub mod find;
 pub mod host;
 pub mod judge;
 mod literal;
+pub mod machine;
 pub mod request;
 pub mod subject;
 pub mod values;

@@ -1,21 +1,18 @@
 //! `stitchcuda verify reference.py candidate.py`: PyTorch modules and functions.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use stitch_session::cache::Cache;
-use stitch_session::config::Device;
-use stitch_session::folders::Folders;
+use stitch_session::config::{Config, Device};
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
-use stitch_toolchain::discovery;
-use stitch_verifier::device::devices;
 use stitch_verifier::torch::find::{self, FindError, Said};
-use stitch_verifier::torch::host::{HostError, Place, Python, bare, find_python};
+use stitch_verifier::torch::host::{HostError, Place};
 use stitch_verifier::torch::judge::Rule;
 use stitch_verifier::torch::judge::statistics::LEAST_CALLS;
+use stitch_verifier::torch::machine::{Machine, MachineError};
 use stitch_verifier::torch::request::{Request, SanitizerPolicy, TorchError};
-use stitch_verifier::torch::subject::Subject;
+use stitch_verifier::torch::subject::{Callable, Subject};
 use stitch_verifier::torch::values::Dtype;
 use stitch_verifier::torch::verify::verify;
 
@@ -25,9 +22,6 @@ use crate::progress::Spinner;
 use crate::settings::Surrounding;
 use crate::setup::Tolerance;
 use crate::status::Status;
-
-/// The L2 cache is overwritten by so many times its size.
-const FLUSH: u64 = 2;
 
 /// Flags for PyTorch.
 #[derive(Debug, Default, clap::Args)]
@@ -173,110 +167,46 @@ async fn request(
     candidate_name: &str,
 ) -> Result<Request, Status> {
     let config = surrounding.config_for(Some(&reference.path));
-    let folders = Folders::find();
-    let search = surrounding.search(&config);
-    let (named, cache_folder) = (arguments.torch.python.clone(), folders.cache.clone());
-    let searched = search.clone();
-    let python = tokio::task::spawn_blocking(move || {
-        find_python(named.as_deref(), &searched, cache_folder.as_deref())
-    })
-    .await;
-    let python: Python = match python {
-        Ok(Ok(python)) => python,
-        Ok(Err(error)) => {
-            anstream::eprintln!("error: {error}");
-            return Err(Status::Missing);
-        }
-        Err(error) => {
-            anstream::eprintln!("error: looking for Python failed: {error}");
-            return Err(Status::Bad);
-        }
-    };
     let asked = arguments.program.device.clone().unwrap_or_else(|| config.device.clone());
-    let chosen = place(&asked, &python).await?;
-    let mut environment = Vec::new();
-    let mut sanitizer_program = None;
-    if matches!(chosen.place, Place::Cuda(_)) {
-        let toolkit = discovery::find(&search).chosen;
-        sanitizer_program = discovery::compute_sanitizer(&search, toolkit.as_ref());
-        environment.extend(toolkit.map(|toolkit| ("CUDA_HOME".into(), toolkit.root.into_os_string())));
-    }
+    let machine = machine(surrounding, &config, &asked, arguments.torch.python.as_deref()).await?;
     let tolerance = arguments.tolerance;
+    let is_kernelbench = matches!(&reference.callable, Callable::Module { name, .. } if name == "Model");
     Ok(Request {
-        reference,
-        candidate,
         reference_name: arguments.reference.clone(),
         candidate_name: candidate_name.to_owned(),
-        place: chosen.place,
-        device: chosen.name,
-        l2_bytes: chosen.l2_bytes,
-        driver: chosen.driver,
-        python,
         rule: Rule { tolerance: tolerance.map(Tolerance::share) },
         tolerance_name: tolerance.map_or("usual", Tolerance::name).to_owned(),
         gradients: arguments.torch.gradients,
-        train: Some(arguments.torch.train),
+        // KernelBench leaves its modules as they construct themselves.
+        train: (arguments.torch.train || !is_kernelbench).then_some(arguments.torch.train),
         sanitizer: match arguments.torch.sanitizer {
             Sanitizer::Always => SanitizerPolicy::Always,
             Sanitizer::Final => SanitizerPolicy::Final,
             Sanitizer::Never => SanitizerPolicy::Never,
         },
-        sanitizer_program,
         compile_baseline: !arguments.torch.no_compile_baseline,
         calls: arguments.torch.calls,
         time_limit: arguments.program.limit(),
-        memory_bytes: None,
-        wrap: bare(),
-        sandbox: "None: both versions ran with your own rights.".to_owned(),
-        environment,
-        cache: Cache::configured(&config.cache, &folders),
+        ..machine.request(reference, candidate)
     })
 }
 
-/// A device that is there.
-struct Chosen {
-    place: Place,
-    name: String,
-    l2_bytes: u64,
-    driver: Option<String>,
-}
-
-/// The device that was asked for; for `auto` the first GPU, where torch can use it, or else the processor.
-async fn place(asked: &Device, python: &Python) -> Result<Chosen, Status> {
-    let cpu = || Chosen { place: Place::Cpu, name: "cpu".to_owned(), l2_bytes: 0, driver: None };
-    let missing = |message: String| {
-        anstream::eprintln!("error: {message}");
-        Err(Status::Missing)
-    };
-    let index = match asked {
-        Device::Cpu => return Ok(cpu()),
-        Device::Simulator(name) => {
-            anstream::eprintln!(
-                "error: `sim:{name}` runs CUDA programs and kernels, no PyTorch. Take `--device cpu` or `--device cuda:0`."
-            );
-            return Err(Status::Usage);
+/// What runs PyTorch code here. `Err` with the status where something is missing, which was said.
+async fn machine(
+    surrounding: &Surrounding,
+    config: &Config,
+    asked: &Device,
+    python: Option<&Path>,
+) -> Result<Machine, Status> {
+    let executable = std::env::current_exe().unwrap_or_default();
+    Machine::find(config, &surrounding.search(config), asked, python, &executable).await.map_err(|error| {
+        anstream::eprintln!("error: {error}");
+        match error {
+            MachineError::Missing(_) => Status::Missing,
+            MachineError::Device(_) => Status::Usage,
+            MachineError::Failed(_) => Status::Bad,
         }
-        Device::Auto => None,
-        Device::Cuda(index) => Some(*index),
-    };
-    let gpus = devices().await;
-    let found = gpus.iter().find(|device| index.is_none_or(|index| device.index == index));
-    match (found, index) {
-        (Some(device), _) if python.cuda.is_some() => Ok(Chosen {
-            place: Place::Cuda(device.index),
-            name: format!("cuda:{} ({})", device.index, device.name),
-            l2_bytes: FLUSH * device.l2,
-            driver: Some(format!("{}.{}", device.driver.0, device.driver.1)),
-        }),
-        (_, None) => Ok(cpu()),
-        (None, Some(index)) => missing(format!(
-            "There is no GPU cuda:{index} on this machine. Take another device, or `--device cpu`."
-        )),
-        (Some(_), Some(_)) => missing(format!(
-            "The torch of {} was built without CUDA. Install one with it, or name another interpreter: `--python PATH`.",
-            python.path.display()
-        )),
-    }
+    })
 }
 
 fn failed(error: &TorchError) -> Status {

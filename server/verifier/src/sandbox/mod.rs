@@ -98,6 +98,11 @@ impl Sandbox {
     }
 }
 
+/// Whether a path is a home folder, or one that holds a home folder: a job is never shown such a one.
+pub fn shows_home(path: &Path) -> bool {
+    layout::shows_home(path, &homes()).unwrap_or(false)
+}
+
 /// Whether this process was started as a stage of the sandbox. It is asked first thing in `main`: if so, [`stage`] takes over.
 pub fn is_stage() -> bool {
     std::env::var_os(message::VARIABLE).is_some()

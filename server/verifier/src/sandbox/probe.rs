@@ -67,6 +67,34 @@ impl Sandbox {
         }))
     }
 
+    /// The best sandbox in which the first GPU works. Where it works in none, or there is no GPU, it is [`Sandbox::probe`]'s.
+    ///
+    /// # Errors
+    /// As [`Sandbox::probe`].
+    pub async fn probe_for_gpu(executable: &Path) -> Result<Self, SandboxError> {
+        static KNOWN: Mutex<Vec<Sandbox>> = Mutex::new(Vec::new());
+        let known = || KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(sandbox) = known().iter().find(|sandbox| sandbox.executable == executable) {
+            return Ok(sandbox.clone());
+        }
+        let best = Self::probe(executable).await?;
+        let GpuProof::Fails(why) = best.prove_gpu().await else {
+            known().push(best.clone());
+            return Ok(best);
+        };
+        for attempt in Self::attempts(executable).await {
+            let Ok(mut sandbox) = attempt.sandbox else { continue };
+            if matches!(sandbox.prove_gpu().await, GpuProof::Works(_)) {
+                let closed = format!("a GPU does not work in there: {why}");
+                sandbox.known.lack(best.plan.isolation.to_string(), &closed);
+                sandbox.active.lack(best.plan.isolation.to_string(), closed);
+                known().push(sandbox.clone());
+                return Ok(sandbox);
+            }
+        }
+        Ok(best)
+    }
+
     /// A sandbox made in one way, whether or not a better one can be had.
     ///
     /// # Errors

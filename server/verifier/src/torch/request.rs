@@ -69,6 +69,8 @@ pub struct Request {
     pub sandbox: String,
     /// Variables that processes get besides the usual: `CUDA_HOME`.
     pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// Files and folders that both sides read besides their own: the toolkit.
+    pub readable: Vec<PathBuf>,
     /// Where times of baselines are kept.
     pub cache: Cache,
 }

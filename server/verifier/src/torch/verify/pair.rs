@@ -52,6 +52,7 @@ impl Side {
         setting.place = request.place;
         setting.build_folder.clone_from(&build);
         setting.readable = readable(subject);
+        setting.readable.extend(request.readable.iter().cloned());
         setting.time_limit = request.time_limit;
         setting.memory_bytes = request.memory_bytes;
         setting.environment.clone_from(&request.environment);
@@ -81,9 +82,10 @@ impl Side {
     }
 }
 
-/// The folder of a person's file, whose neighbours it may import, and files that it names.
+/// A person's file, its folder, whose neighbours it may import, and files that it names.
 fn readable(subject: &Subject) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = subject.path.parent().map(PathBuf::from).into_iter().collect();
+    paths.push(subject.path.clone());
     for case in &subject.cases {
         if let Source::File { path } = &case.inputs {
             paths.push(path.clone());
