@@ -1,0 +1,89 @@
+-- What happens in a buffer that the server is attached to, and when the options change.
+
+local options = require('stitchcuda.options')
+
+local M = {}
+
+---@return vim.lsp.Client[]
+local function clients()
+  return vim.lsp.get_clients({ name = 'stitchcuda' })
+end
+
+--- Neovim 0.12 keeps lenses up to date itself.
+---@return boolean
+local function has_own_lenses()
+  return vim.lsp.codelens.enable ~= nil
+end
+
+---@param bufnr integer
+function M.refresh_lenses(bufnr)
+  if not options.get().code_lenses or not vim.api.nvim_buf_is_loaded(bufnr) or has_own_lenses() then
+    return
+  end
+  vim.lsp.codelens.refresh({ bufnr = bufnr })
+end
+
+---@param bufnr integer
+local function group_of(bufnr)
+  return 'stitchcuda.buffer.' .. bufnr
+end
+
+---@param client vim.lsp.Client
+---@param bufnr integer
+function M.attach(client, bufnr)
+  local given = options.get()
+  if given.inlay_hints then
+    vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
+  end
+  require('stitchcuda.hints').follow(bufnr)
+  if not given.code_lenses then
+    return
+  end
+  if has_own_lenses() then
+    vim.lsp.codelens.enable(true, { bufnr = bufnr, client_id = client.id })
+    return
+  end
+  M.refresh_lenses(bufnr)
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'InsertLeave', 'TextChanged', 'BufWritePost' }, {
+    group = vim.api.nvim_create_augroup(group_of(bufnr), {}),
+    buffer = bufnr,
+    callback = function()
+      M.refresh_lenses(bufnr)
+    end,
+  })
+end
+
+---@param bufnr integer
+function M.detach(bufnr)
+  pcall(vim.api.nvim_del_augroup_by_name, group_of(bufnr))
+  require('stitchcuda.hints').clear(bufnr)
+end
+
+--- Tells the servers of a file that was written here.
+---@param path string
+function M.written(path)
+  for _, client in ipairs(clients()) do
+    client:notify('workspace/didChangeWatchedFiles', {
+      changes = { { uri = vim.uri_from_fname(path), type = vim.lsp.protocol.FileChangeType.Changed } },
+    })
+  end
+end
+
+--- `vim.g.stitchcuda` has a new value: gives running servers their settings, and turns what is shown on or off.
+function M.options_changed()
+  local given = options.get()
+  for _, client in ipairs(clients()) do
+    local of_config = (vim.lsp.config.stitchcuda.settings or {}).stitchcuda
+    client.settings.stitchcuda = require('stitchcuda.server').settings(of_config)
+    client:notify('workspace/didChangeConfiguration', { settings = client.settings })
+    for bufnr in pairs(client.attached_buffers) do
+      vim.lsp.inlay_hint.enable(given.inlay_hints, { bufnr = bufnr })
+      if not given.code_lenses then
+        vim.lsp.codelens.clear(client.id, bufnr)
+      end
+      M.refresh_lenses(bufnr)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,90 @@
+-- The other subcommands, their completion, the health check and the help.
+
+local t = dofile(vim.env.STITCHCUDA_TEST_HARNESS)
+
+t.run(function()
+  local names = vim.fn.getcompletion('StitchCuda ', 'cmdline')
+  for _, name in ipairs({ 'optimize', 'plan', 'verify', 'profile', 'jobs', 'cancel', 'report', 'log', 'doctor' }) do
+    t.check(vim.list_contains(names, name), name)
+  end
+  t.check(vim.deep_equal(vim.fn.getcompletion('StitchCuda pro', 'cmdline'), { 'profile' }), 'completion')
+  vim.cmd('StitchCuda nonsense')
+  t.wait_for_message('`nonsense` is no subcommand')
+
+  local bufnr = t.open('e.cu')
+  t.diagnostic(bufnr, 'static/pow-small-exponent')
+  vim.cmd('StitchCuda report')
+  t.wait_for_message('there are no runs yet')
+
+  -- Heat, of this text only.
+  local heat = require('stitchcuda.heat')
+  vim.cmd('StitchCuda profile')
+  local hot = t.wait('heat', function()
+    return heat.shown(bufnr)[t.line_of(bufnr, 'powf')]
+  end)
+  t.check(hot:find('%d%% .*sectors %(sim:h200%)'), hot)
+  vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { '// a line more' })
+  t.pause(100)
+  t.check(next(heat.shown(bufnr)) == nil, 'no heat of another text')
+  vim.cmd.undo()
+  t.wait('heat again', function()
+    return heat.shown(bufnr)[t.line_of(bufnr, 'powf')]
+  end)
+  vim.cmd('StitchCuda heat')
+  t.check(next(heat.shown(bufnr)) == nil, 'hidden')
+  vim.cmd('StitchCuda heat')
+  t.check(next(heat.shown(bufnr)) ~= nil, 'shown')
+
+  t.check(vim.deep_equal(vim.fn.getcompletion('StitchCuda verify e', 'cmdline'), { 'e.cu' }), 'files')
+  vim.cmd('StitchCuda verify e.cu')
+  t.check(t.page('verify'):find('e.cu'), t.page('verify'))
+  vim.cmd.close()
+
+  vim.api.nvim_win_set_cursor(0, { t.line_of(bufnr, 'powf'), 4 })
+  vim.cmd('StitchCuda optimize')
+  t.review()
+  t.press(',r')
+  vim.cmd('StitchCuda plan')
+  local plan = t.page('plan/')
+  t.check(plan:find('Plan 1') and plan:find('attempt 1: '), plan)
+  vim.cmd.close()
+  local runs = vim.fn.getcompletion('StitchCuda report ', 'cmdline')
+  t.check(#runs == 1 and runs[1]:find('energy$'), vim.inspect(runs))
+
+  vim.cmd('StitchCuda log')
+  t.check(t.page('log'):find('lsp.log'), t.page('log'))
+  vim.cmd.close()
+  vim.cmd('StitchCuda doctor')
+  t.check(t.page('doctor'):find('nvcc'), t.page('doctor'))
+  vim.cmd.close()
+
+  vim.cmd('checkhealth stitchcuda')
+  local health = t.text(0)
+  for _, part in ipairs({ 'vim.g.stitchcuda` can be read', '✅ OK stitchcuda %d', 'nvcc', 'language server' }) do
+    t.check(health:find(part), health)
+  end
+  vim.cmd.close()
+
+  local doc = vim.fs.joinpath(vim.env.STITCHCUDA_TEST_PLUGIN, 'doc')
+  vim.fn.mkdir('doc')
+  for _, page in ipairs({ 'stitchcuda.txt', 'stitchcuda-settings.txt' }) do
+    t.check(vim.uv.fs_copyfile(vim.fs.joinpath(doc, page), 'doc/' .. page), page)
+  end
+  -- Fails for a tag that is there twice.
+  vim.cmd.helptags('doc')
+  local tags = table.concat(vim.fn.readfile('doc/tags'), '\n')
+  for _, name in ipairs(names) do
+    t.check(tags:find(':StitchCuda-' .. name, 1, true), 'no help for ' .. name)
+  end
+  t.check(tags:find('stitchcuda-settings.nvcc.path', 1, true), tags)
+  -- Every link leads somewhere.
+  local known = {}
+  for tag in vim.gsplit(tags, '\n') do
+    known[tag:match('^[^\t]+') or ''] = true
+  end
+  for _, line in ipairs(vim.fn.readfile('doc/stitchcuda.txt')) do
+    for link in line:gmatch('|(%S-)|') do
+      t.check(known[link] or #vim.fn.getcompletion(link, 'help') > 0, 'no help for ' .. link)
+    end
+  end
+end)
