@@ -5,3 +5,5 @@ pub mod cli;
 pub mod endless;
 pub mod endpoint;
 pub mod lsp_client;
+#[cfg(target_os = "linux")]
+pub mod optimizing;

@@ -131,8 +131,7 @@ fn what_is_sent() {
 /// The same of a module of PyTorch: what a planner and a coder are told.
 #[test]
 fn what_is_sent_of_a_module() {
-    const MODULE: &str =
-        "import torch.nn as nn\n\nclass Gate(nn.Module):\n    def forward(self, x, y):\n        return x.sigmoid() * y\n";
+    const MODULE: &str = "import torch.nn as nn\n\nclass Gate(nn.Module):\n    def forward(self, x, y):\n        return x.sigmoid() * y\n";
     let prompts = Prompts::new().unwrap();
     let brief = Brief {
         target: "gate.py::Gate".to_owned(),
