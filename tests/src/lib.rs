@@ -7,3 +7,5 @@ pub mod endpoint;
 pub mod lsp_client;
 #[cfg(target_os = "linux")]
 pub mod neovim;
+#[cfg(target_os = "linux")]
+pub mod optimizing;
