@@ -51,6 +51,8 @@ pub fn environment(folder: &Folder) -> Result<Vec<(String, String)>> {
     variables.extend([
         ("PATH".to_owned(), format!("{beside}:/usr/bin:/bin")),
         ("STITCHCUDA_DEVICE".to_owned(), "sim:h200".to_owned()),
+        // One candidate is enough for what is tested here.
+        ("STITCHCUDA_OPTIMIZE_ATTEMPTS".to_owned(), "1".to_owned()),
         ("LANG".to_owned(), "C.UTF-8".to_owned()),
     ]);
     for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"] {
@@ -80,6 +82,7 @@ pub fn scenario(folder: &Folder, name: &str, variables: &[(&str, &str)]) -> Resu
         .env("STITCHCUDA_TEST_HARNESS", tests.join("harness.lua"))
         .env("STITCHCUDA_TEST_PLUGIN", plugin())
         .envs(variables.iter().copied())
+        .envs(std::env::var("STITCHCUDA_TEST_PATIENCE").map(|seconds| ("STITCHCUDA_TEST_PATIENCE", seconds)))
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)

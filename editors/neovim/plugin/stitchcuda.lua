@@ -57,12 +57,6 @@ vim.api.nvim_create_autocmd('LspDetach', {
     require('stitchcuda.attach').detach(event.buf)
   end),
 })
-vim.api.nvim_create_autocmd('LspProgress', {
-  group = group,
-  callback = ours(function(client, event)
-    require('stitchcuda.jobs').on_progress(client, event.data.params)
-  end),
-})
 -- On Linux the built-in client watches no files, so what is written from here is told from here.
 vim.api.nvim_create_autocmd('BufWritePost', {
   group = group,
@@ -72,10 +66,10 @@ vim.api.nvim_create_autocmd('BufWritePost', {
   end,
 })
 
--- A new value of `vim.g.stitchcuda` takes effect at once.
+-- A new value of `vim.g.stitchcuda` takes effect at once. Scheduled, since a value that goes is told while it is still there.
 vim.cmd([[
   function! s:changed(dict, key, change) abort
-    lua require('stitchcuda.attach').options_changed()
+    lua vim.schedule(function() require('stitchcuda.attach').options_changed() end)
   endfunction
   call dictwatcheradd(g:, 'stitchcuda', function('s:changed'))
 ]])

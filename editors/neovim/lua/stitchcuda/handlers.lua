@@ -18,12 +18,10 @@ function M.capabilities()
   return {
     workspace = {
       codeLens = { refreshSupport = true },
-      workspaceEdit = {
-        documentChanges = true,
-        -- Optimised code comes as an edit that wants to be confirmed; the review asks.
-        changeAnnotationSupport = { groupsOnLabel = true },
-      },
+      -- Neovim 0.11 takes edits of a version, and does not say so.
+      workspaceEdit = { documentChanges = true },
     },
+    experimental = { stitchcuda = { jobs = true, review = true, status = true } },
   }
 end
 
@@ -53,6 +51,13 @@ M.all = {
       M.messages = vim.list_slice(M.messages, #M.messages - MOST_MESSAGES + 1)
     end
     return vim.lsp.handlers['window/logMessage'](nil, params, ctx)
+  end,
+  ['stitchcuda/job'] = function(...)
+    require('stitchcuda.jobs').on_job(...)
+    require('stitchcuda.heat').on_job(...)
+  end,
+  ['stitchcuda/review'] = function(...)
+    require('stitchcuda.review').on_review(...)
   end,
   ['stitchcuda/status'] = function(_, params, ctx)
     M.status[ctx.client_id] = params

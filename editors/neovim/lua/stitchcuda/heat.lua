@@ -2,6 +2,9 @@
 --
 -- The marks are there only while the text is the one that was profiled: an edit takes them away, an undo brings them back.
 
+local requests = require('stitchcuda.requests')
+local ui = require('stitchcuda.ui')
+
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('stitchcuda.heat')
@@ -16,6 +19,7 @@ local namespace = vim.api.nvim_create_namespace('stitchcuda.heat')
 ---@field text string[] What was profiled
 ---@field shown boolean
 ---@field watched boolean
+---@field of_server? boolean It is the server's, and no profile
 
 ---@type table<integer, stitchcuda.Heat>
 local by_buffer = {}
@@ -102,17 +106,63 @@ function M.set(bufnr, text, lines)
   draw(bufnr)
 end
 
---- Shows or hides it.
+--- The numbers that the server has of the text as it is, where no program was profiled: what compilers say of each kernel.
+---@param client vim.lsp.Client
 ---@param bufnr integer
----@return boolean? shown Nothing where there is no profile
+---@param say_nothing_is_there boolean
+local function ask(client, bufnr, say_nothing_is_there)
+  local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
+  requests.ask(client, 'stitchcuda/heat', params, function(found)
+    if not vim.api.nvim_buf_is_loaded(bufnr) or found.version ~= vim.lsp.util.buf_versions[bufnr] then
+      return
+    end
+    local lines = {}
+    for _, number in ipairs(found.lines) do
+      if type(number.heat) == 'number' and number.heat > 0 then
+        lines[#lines + 1] = {
+          line = number.line + 1,
+          share = number.heat,
+          text = ('%s %g (%s)'):format(number.label, number.value, number.source),
+        }
+      end
+    end
+    M.set(bufnr, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), lines)
+    by_buffer[bufnr].of_server = true
+    if #lines == 0 and say_nothing_is_there then
+      ui.say(
+        #found.lines > 0 and 'compilers know of nothing that slows a line of this file down.'
+          or 'there are no numbers of this text: save the file to compile it, or `:StitchCuda profile`.'
+      )
+    end
+  end)
+end
+
+--- Shows it or hides it.
+---@param bufnr integer
 function M.toggle(bufnr)
   local heat = by_buffer[bufnr]
-  if not heat then
-    return nil
+  if heat and (heat.shown or not heat.of_server) then
+    heat.shown = not heat.shown
+    return draw(bufnr)
   end
-  heat.shown = not heat.shown
-  draw(bufnr)
-  return heat.shown
+  local client = requests.client(bufnr)
+  if client then
+    ask(client, bufnr, true)
+  end
+end
+
+--- `stitchcuda/job`: after a compile there are new numbers.
+---@type lsp.Handler
+function M.on_job(_, job, ctx)
+  local client = vim.lsp.get_client_by_id(ctx.client_id)
+  if not client or job.kind ~= 'compile' or job.state ~= 'done' then
+    return
+  end
+  for bufnr, heat in pairs(by_buffer) do
+    if heat.of_server and heat.shown and client.attached_buffers[bufnr] then
+      ask(client, bufnr, false)
+    end
+  end
 end
 
 --- The marks that are shown, by line from 1.

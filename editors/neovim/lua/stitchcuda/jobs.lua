@@ -1,18 +1,26 @@
--- The server's jobs: what runs, how far it is, how it ended.
+-- The server's jobs, as `stitchcuda/job` tells them: what runs, how far it is, how it ended.
 
 local M = {}
 
 --- Finished jobs that are kept.
 local MOST_FINISHED = 50
 
----@class stitchcuda.Job
+---@class stitchcuda.Job See editors/PROTOCOL.md
 ---@field client_id integer
 ---@field id integer The server's number
+---@field kind string
 ---@field title string
----@field state 'running'|'done'|'cancelled'|'failed'
----@field message? string The stage
----@field started integer Milliseconds
----@field ended? integer
+---@field state 'queued'|'running'|'done'|'failed'|'cancelled'
+---@field stage? string
+---@field percentage? integer
+---@field message? string Why it failed
+---@field seconds? number
+---@field told integer When, in milliseconds
+---@field run? string
+---@field device? string
+---@field speedup? number
+---@field said? string
+---@field decision? 'open'|'accepted'|'rejected'
 
 ---@type stitchcuda.Job[]
 local jobs = {}
@@ -21,19 +29,16 @@ local function changed()
   vim.api.nvim_exec_autocmds('User', { pattern = 'StitchCudaJobs', modeline = false })
 end
 
----@param client_id integer
----@param id integer
----@return stitchcuda.Job?
-local function find(client_id, id)
-  return vim.iter(jobs):find(function(job)
-    return job.client_id == client_id and job.id == id
-  end)
+---@param job stitchcuda.Job
+---@return boolean
+function M.is_over(job)
+  return job.state ~= 'queued' and job.state ~= 'running'
 end
 
 local function forget_the_oldest()
   local finished = 0
   for index = #jobs, 1, -1 do
-    if jobs[index].state ~= 'running' then
+    if M.is_over(jobs[index]) then
       finished = finished + 1
       if finished > MOST_FINISHED then
         table.remove(jobs, index)
@@ -42,28 +47,22 @@ local function forget_the_oldest()
   end
 end
 
---- Progress of a server of ours.
----@param client vim.lsp.Client
----@param params lsp.ProgressParams
-function M.on_progress(client, params)
-  local id = tonumber(tostring(params.token):match('^stitchcuda/(%d+)$'))
-  local value = params.value
-  if not id or type(value) ~= 'table' then
-    return
+--- `stitchcuda/job`: the job as it is now.
+---@type lsp.Handler
+function M.on_job(_, told, ctx)
+  local job = {}
+  for key, value in pairs(told) do
+    job[key] = value ~= vim.NIL and value or nil
   end
-  local job = find(client.id, id)
-  if not job then
-    job = { client_id = client.id, id = id, title = value.title or '', state = 'running', started = vim.uv.now() }
-    jobs[#jobs + 1] = job
-    forget_the_oldest()
+  job.client_id, job.told = ctx.client_id, vim.uv.now()
+  for index, known in ipairs(jobs) do
+    if known.client_id == ctx.client_id and known.id == job.id then
+      jobs[index] = job
+      return changed()
+    end
   end
-  if value.kind == 'end' then
-    local how = value.message
-    job.state = (how == 'cancelled' or how == 'failed') and how or 'done'
-    job.ended = vim.uv.now()
-  elseif value.message then
-    job.message = value.message
-  end
+  jobs[#jobs + 1] = job
+  forget_the_oldest()
   changed()
 end
 
@@ -71,8 +70,8 @@ end
 ---@param client_id integer
 function M.gone(client_id)
   for _, job in ipairs(jobs) do
-    if job.client_id == client_id and job.state == 'running' then
-      job.state, job.message, job.ended = 'failed', 'the server ended', vim.uv.now()
+    if job.client_id == client_id and not M.is_over(job) then
+      job.state, job.message = 'failed', 'the server ended'
     end
   end
   changed()
@@ -87,7 +86,7 @@ end
 ---@return stitchcuda.Job[]
 function M.running()
   return vim.tbl_filter(function(job)
-    return job.state == 'running'
+    return not M.is_over(job)
   end, M.list())
 end
 
@@ -95,20 +94,27 @@ end
 function M.cancel(job)
   local client = vim.lsp.get_client_by_id(job.client_id)
   if client then
-    client:request(
-      'workspace/executeCommand',
-      { command = 'stitchcuda.cancel', arguments = { job.id } },
-      function() end
-    )
+    client:request('stitchcuda/cancel', { job = job.id }, function() end)
   end
 end
 
+--- A job in a line.
 ---@param job stitchcuda.Job
 ---@return string
 function M.line(job)
-  local seconds = ((job.ended or vim.uv.now()) - job.started) / 1000
-  local stage = job.message and (': ' .. job.message) or ''
-  return ('%-9s %6.1f s  %d  %s%s'):format(job.state, seconds, job.id, job.title, stage)
+  local state = job.state == 'done' and job.decision or job.state
+  local seconds = job.seconds or 0
+  if not M.is_over(job) then
+    seconds = seconds + (vim.uv.now() - job.told) / 1000
+  end
+  local parts = { ('%-9s %6.1f s  %d  %s'):format(state, seconds, job.id, job.title) }
+  if job.message or (job.stage and not M.is_over(job)) then
+    parts[#parts + 1] = ': ' .. (job.message or job.stage):gsub('\n', ' ')
+  end
+  if job.speedup then
+    parts[#parts + 1] = ('  %.2f times better (%s)'):format(job.speedup, job.device or 'unknown device')
+  end
+  return table.concat(parts)
 end
 
 --- What runs, for a status line.
@@ -119,7 +125,7 @@ function M.status()
     return ''
   end
   local more = #running > 1 and (' (and %d more)'):format(#running - 1) or ''
-  local stage = running[1].message and (': ' .. running[1].message) or ''
+  local stage = running[1].stage and (': ' .. running[1].stage) or ''
   return running[1].title .. stage .. more
 end
 

@@ -17,6 +17,21 @@ function M.client(bufnr)
   return client
 end
 
+--- Sends a request of the server's own; what is wrong is said.
+---@param client vim.lsp.Client
+---@param method string
+---@param params table
+---@param done fun(result: any)
+function M.ask(client, method, params, done)
+  client:request(method, params, function(err, result)
+    if err then
+      ui.say(err.message, vim.log.levels.ERROR)
+    else
+      done(result)
+    end
+  end)
+end
+
 --- Sends a command.
 ---@param client vim.lsp.Client
 ---@param command lsp.Command|{ command: string, arguments: any[] }

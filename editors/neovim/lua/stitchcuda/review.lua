@@ -1,25 +1,23 @@
 -- Reviews a candidate: the code as it is beside the candidate, in a tab, to be accepted or rejected.
 --
--- The server offers a candidate as an edit that wants to be confirmed (`needsConfirmation`), and waits for the answer. The edit is made
--- only over the very text that it was made for.
+-- The server makes the edit, of the version that it knows, and only over the text that the run began with.
 
 local options = require('stitchcuda.options')
+local requests = require('stitchcuda.requests')
 local ui = require('stitchcuda.ui')
 
 local M = {}
 
 ---@class stitchcuda.Review
----@field bufnr integer The code as it is
----@field candidate integer The buffer with the candidate
+---@field run string
+---@field attempt integer
+---@field target string
+---@field said string What the candidate gains, and where the numbers are from
+---@field bufnr integer The buffer of the file
+---@field original string[]
+---@field left integer The buffer on the left: the file's, or one with the original where that has changed
+---@field candidate integer The buffer on the right
 ---@field tab? integer
----@field before string[] The text that the edit is for
----@field edits lsp.TextEdit[]
----@field encoding 'utf-8'|'utf-16'|'utf-32'
----@field title string
----@field evidence string
----@field run? string
----@field client_id integer
----@field answer fun(applied: boolean, reason: string?)
 
 ---@type stitchcuda.Review[]
 local reviews = {}
@@ -30,10 +28,24 @@ local function text_of(bufnr)
   return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
 end
 
+--- The lines of a text as a buffer has them.
+---@param text string
+---@param bufnr integer
+---@return string[]
+local function lines_of(text, bufnr)
+  local ends = vim.bo[bufnr].fileformat == 'dos' and '\r\n' or '\n'
+  local lines = vim.split(text, ends, { plain = true })
+  -- The end of the last line is none of a line after it.
+  if lines[#lines] == '' and #lines > 1 then
+    table.remove(lines)
+  end
+  return lines
+end
+
 ---@param review stitchcuda.Review
 ---@return boolean
 function M.is_current(review)
-  return vim.api.nvim_buf_is_loaded(review.bufnr) and vim.deep_equal(text_of(review.bufnr), review.before)
+  return vim.api.nvim_buf_is_loaded(review.bufnr) and vim.deep_equal(text_of(review.bufnr), review.original)
 end
 
 --- The review of this tab, or of this buffer.
@@ -49,13 +61,9 @@ end
 
 ---@param review stitchcuda.Review
 local function close(review)
-  for index, other in ipairs(reviews) do
-    if other == review then
-      table.remove(reviews, index)
-      break
-    end
-  end
-  -- Another tab to be in, so that closing works where the review's is the only one.
+  reviews = vim.tbl_filter(function(other)
+    return other ~= review
+  end, reviews)
   if review.tab and vim.api.nvim_tabpage_is_valid(review.tab) then
     for _, window in ipairs(vim.api.nvim_tabpage_list_wins(review.tab)) do
       vim.api.nvim_win_call(window, vim.cmd.diffoff)
@@ -64,20 +72,11 @@ local function close(review)
       vim.cmd.tabclose(vim.api.nvim_tabpage_get_number(review.tab))
     end
   end
-  if vim.api.nvim_buf_is_valid(review.candidate) then
-    vim.api.nvim_buf_delete(review.candidate, { force = true })
+  for _, bufnr in ipairs({ review.candidate, review.left }) do
+    if bufnr ~= review.bufnr and vim.api.nvim_buf_is_valid(bufnr) then
+      vim.api.nvim_buf_delete(bufnr, { force = true })
+    end
   end
-end
-
----@param review stitchcuda.Review
----@param applied boolean
----@param reason? string
-local function finish(review, applied, reason)
-  local answer = review.answer
-  -- Once: closing ends in here again.
-  review.answer = function() end
-  close(review)
-  answer(applied, reason)
 end
 
 ---@param review? stitchcuda.Review
@@ -87,21 +86,17 @@ function M.accept(review)
     return ui.say('there is no candidate to accept here.', vim.log.levels.WARN)
   end
   if not M.is_current(review) then
-    local how = review.run and ('`:StitchCuda report %s` has the diff.'):format(review.run) or ''
     return ui.say(
-      ('the code has changed since %s was offered, so it was not changed. Undo your changes to accept. %s'):format(
-        review.title,
-        how
-      ),
+      ('the code has changed since %s was optimised, so nothing was changed. '):format(review.target)
+        .. ('Undo your changes to accept, or take the diff from `:StitchCuda report %s`.'):format(review.run),
       vim.log.levels.WARN
     )
   end
-  if not vim.bo[review.bufnr].modifiable then
-    return ui.say('the file can not be changed (`nomodifiable`).', vim.log.levels.WARN)
+  local client = requests.client(review.bufnr)
+  if client then
+    -- The edit comes as a request of the server's.
+    requests.ask(client, 'stitchcuda/accept', { run = review.run, attempt = review.attempt }, function() end)
   end
-  vim.lsp.util.apply_text_edits(review.edits, review.bufnr, review.encoding)
-  finish(review, true)
-  ui.say(('%s was accepted. Write the file to keep it.'):format(review.title))
 end
 
 ---@param review? stitchcuda.Review
@@ -110,35 +105,66 @@ function M.reject(review)
   if not review then
     return ui.say('there is no candidate to reject here.', vim.log.levels.WARN)
   end
-  finish(review, false, 'rejected')
+  close(review)
+  local client = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = review.bufnr })[1]
+  if client then
+    requests.ask(client, 'stitchcuda/reject', { run = review.run }, function() end)
+  end
 end
 
 ---@param review? stitchcuda.Review
 function M.evidence(review)
   review = review or M.here()
-  if review and review.run then
-    require('stitchcuda.commands').report(review.run)
-  else
-    ui.say(review and review.evidence or 'there is no candidate here.')
+  if review then
+    return require('stitchcuda.commands').report(review.run)
   end
+  ui.say('there is no candidate here.', vim.log.levels.WARN)
+end
+
+--- `workspace/applyEdit`. The built-in handler leaves out an edit of an older version, and says all the same that it was made.
+---@type lsp.Handler
+function M.on_apply_edit(err, params, ctx)
+  for _, change in ipairs(params.edit.documentChanges or {}) do
+    local document = change.textDocument
+    if document and type(document.version) == 'number' then
+      local bufnr = vim.uri_to_bufnr(document.uri)
+      if document.version ~= vim.lsp.util.buf_versions[bufnr] then
+        return { applied = false, failureReason = 'the text has changed' }
+      elseif not vim.bo[bufnr].modifiable then
+        return { applied = false, failureReason = 'the buffer is not modifiable' }
+      end
+    end
+  end
+  local answer = vim.lsp.handlers['workspace/applyEdit'](err, params, ctx)
+  -- Whatever made the text that of the candidate, there is nothing left to decide.
+  for _, review in ipairs(reviews) do
+    if
+      vim.api.nvim_buf_is_loaded(review.bufnr)
+      and vim.deep_equal(text_of(review.bufnr), text_of(review.candidate))
+    then
+      vim.schedule(function()
+        close(review)
+        ui.say(('the candidate for %s was accepted. Write the file to keep it.'):format(review.target))
+      end)
+    end
+  end
+  return answer
 end
 
 ---@param review stitchcuda.Review
 ---@param window integer
----@param text string
-local function bar(review, window, text)
+local function bar(review, window)
   local keys = options.get().review or {}
-  local hints = {}
+  local parts = { ' candidate: ' .. review.said }
   for _, name in ipairs({ 'accept', 'reject', 'evidence' }) do
     if keys[name] then
-      hints[#hints + 1] = ('%s %s'):format(keys[name], name)
+      parts[#parts + 1] = ('%s %s'):format(keys[name], name)
       vim.keymap.set('n', keys[name], function()
         M[name](review)
       end, { buffer = review.candidate, desc = 'StitchCUDA: ' .. name })
     end
   end
-  local line = ('%s   %s'):format(text, table.concat(hints, '  '))
-  vim.wo[window][0].winbar = (line:gsub('%%', '%%%%'))
+  vim.wo[window][0].winbar = (table.concat(parts, '   '):gsub('%%', '%%%%'))
 end
 
 --- A tab with both texts.
@@ -147,27 +173,29 @@ local function open(review)
   vim.cmd.tabnew()
   review.tab = vim.api.nvim_get_current_tabpage()
   local empty = vim.api.nvim_get_current_buf()
-  vim.api.nvim_win_set_buf(0, review.bufnr)
-  if vim.api.nvim_buf_is_valid(empty) and empty ~= review.bufnr then
+  vim.api.nvim_win_set_buf(0, review.left)
+  if vim.api.nvim_buf_is_valid(empty) and empty ~= review.left then
     vim.api.nvim_buf_delete(empty, { force = true })
   end
   vim.cmd.diffthis()
-  vim.wo[0][0].winbar = ' as it is'
+  vim.wo[0][0].winbar = review.left == review.bufnr and ' the code as it is' or ' the code as it was'
   vim.cmd('rightbelow vertical split')
   vim.api.nvim_win_set_buf(0, review.candidate)
   vim.cmd.diffthis()
-  bar(review, 0, ' candidate: ' .. review.evidence)
+  bar(review, 0)
   -- To the first change, in both windows.
   vim.cmd.normal({ 'gg', bang = true })
-  pcall(vim.cmd.normal, { ']c', bang = true })
+  if not vim.deep_equal(text_of(review.left), text_of(review.candidate)) then
+    vim.cmd.normal({ ']c', bang = true })
+  end
   vim.api.nvim_create_autocmd('BufWipeout', {
     buffer = review.candidate,
     once = true,
-    callback = function()
-      vim.schedule(function()
-        finish(review, false, 'the review was closed')
-      end)
-    end,
+    callback = vim.schedule_wrap(function()
+      if vim.list_contains(reviews, review) then
+        M.reject(review)
+      end
+    end),
   })
 end
 
@@ -177,7 +205,7 @@ local function open_when_idle(review)
   if vim.api.nvim_get_mode().mode == 'n' then
     return open(review)
   end
-  ui.say(('%s: a candidate is there.'):format(review.title))
+  ui.say(('there is a candidate for %s; it is shown in Normal mode.'):format(review.target))
   vim.api.nvim_create_autocmd('ModeChanged', {
     pattern = '*:n',
     once = true,
@@ -189,91 +217,70 @@ local function open_when_idle(review)
   })
 end
 
----@param bufnr integer
----@param edits lsp.TextEdit[]
----@param encoding 'utf-8'|'utf-16'|'utf-32'
----@return integer candidate
-local function candidate_of(bufnr, edits, encoding)
-  local candidate = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(candidate, 0, -1, false, text_of(bufnr))
+---@param lines string[]
+---@param like integer The buffer of the file
+---@return integer bufnr
+local function page(lines, like)
+  local bufnr = vim.api.nvim_create_buf(false, true)
+  vim.bo[bufnr].bufhidden = 'hide'
   -- A last line without an end has to look alike in both.
-  vim.bo[candidate].endofline = vim.bo[bufnr].endofline
-  vim.bo[candidate].fixendofline = vim.bo[bufnr].fixendofline
-  vim.lsp.util.apply_text_edits(edits, candidate, encoding)
-  vim.bo[candidate].bufhidden = 'wipe'
-  vim.bo[candidate].filetype = vim.bo[bufnr].filetype
-  vim.bo[candidate].modifiable = false
-  return candidate
+  vim.bo[bufnr].fixendofline = vim.bo[like].fixendofline
+  vim.bo[bufnr].endofline = vim.bo[like].endofline
+  ui.set_lines(bufnr, lines)
+  vim.bo[bufnr].filetype = vim.bo[like].filetype
+  return bufnr
 end
 
---- What may be reviewed in an edit: the changes of one document, where one of them wants to be confirmed.
----@param edit lsp.WorkspaceEdit
----@return lsp.TextDocumentEdit? change, lsp.ChangeAnnotation? annotation
-local function to_confirm(edit)
-  local changes = edit.documentChanges or {}
-  for _, annotation in pairs(edit.changeAnnotations or {}) do
-    if annotation.needsConfirmation and #changes == 1 and changes[1].edits then
-      return changes[1], annotation
+--- Shows a candidate of a run: its best.
+---@param client vim.lsp.Client
+---@param run string
+---@param attempt? integer
+function M.show(client, run, attempt)
+  requests.ask(client, 'stitchcuda/candidate', { run = run, attempt = attempt }, function(found)
+    local bufnr = vim.uri_to_bufnr(found.uri)
+    vim.fn.bufload(bufnr)
+    vim.bo[bufnr].buflisted = true
+    local review = {
+      run = found.run,
+      attempt = found.attempt,
+      target = found.target,
+      said = found.said,
+      bufnr = bufnr,
+      original = lines_of(found.original, bufnr),
+      left = bufnr,
+      candidate = page(lines_of(found.candidate, bufnr), bufnr),
+    }
+    vim.bo[review.candidate].bufhidden = 'wipe'
+    if not M.is_current(review) then
+      review.left = page(review.original, bufnr)
     end
-  end
-end
-
----@type lsp.Handler
-function M.on_apply_edit(err, params, ctx)
-  local change, annotation = to_confirm(params.edit)
-  if not change or not annotation then
-    return vim.lsp.handlers['workspace/applyEdit'](err, params, ctx)
-  end
-  local client = assert(vim.lsp.get_client_by_id(ctx.client_id))
-  local bufnr = vim.uri_to_bufnr(change.textDocument.uri)
-  local version = change.textDocument.version
-  if
-    not vim.api.nvim_buf_is_loaded(bufnr)
-    or (version and version ~= vim.NIL and version ~= vim.lsp.util.buf_versions[bufnr])
-  then
-    local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
-    ui.say(('%s has changed meanwhile, so nothing was changed. %s'):format(name, annotation.description or ''))
-    return { applied = false, failureReason = 'the text has changed' }
-  end
-  -- The same way of waiting for a person that the built-in handler of `window/showMessageRequest` has.
-  local waiting = coroutine.running()
-  local review = {
-    bufnr = bufnr,
-    candidate = candidate_of(bufnr, change.edits, client.offset_encoding),
-    before = text_of(bufnr),
-    edits = change.edits,
-    encoding = client.offset_encoding,
-    title = annotation.label,
-    evidence = annotation.description or '',
-    run = (annotation.description or ''):match('Run (%S+)%.$'),
-    client_id = ctx.client_id,
-    answer = function(applied, reason)
-      vim.schedule(function()
-        coroutine.resume(waiting, { applied = applied, failureReason = reason })
-      end)
-    end,
-  }
-  reviews[#reviews + 1] = review
-  vim.schedule(function()
+    reviews[#reviews + 1] = review
     open_when_idle(review)
   end)
-  return coroutine.yield()
 end
 
---- A server has ended; nobody waits for the answers any more. What was offered can still be taken.
----@param client_id integer
-function M.gone(client_id)
-  for _, review in ipairs(reviews) do
-    if review.client_id == client_id then
-      review.answer = function() end
-    end
+--- `stitchcuda/review`: a run ended with something better.
+---@type lsp.Handler
+function M.on_review(_, offer, ctx)
+  local client = vim.lsp.get_client_by_id(ctx.client_id)
+  if not client then
+    return
   end
+  if offer.isCurrent then
+    return M.show(client, offer.run, offer.attempt)
+  end
+  local name = vim.fs.basename(vim.uri_to_fname(offer.uri))
+  ui.say(
+    ('%s has changed while it was optimised, so nothing was changed. '):format(name)
+      .. ('`:StitchCuda review %s` shows what was found. %s'):format(offer.run, offer.said),
+    vim.log.levels.WARN
+  )
 end
 
 --- The open ones.
 ---@return stitchcuda.Review[]
 function M.list()
-  return vim.list_extend({}, reviews)
+  return reviews
 end
 
 return M

@@ -94,7 +94,6 @@ end
 function M.on_exit(code, signal, client_id)
   vim.schedule(function()
     require('stitchcuda.jobs').gone(client_id)
-    require('stitchcuda.review').gone(client_id)
     local asked = (code == 0 and signal == 0) or signal == 15
     if asked or vim.v.exiting ~= vim.NIL or not vim.lsp.is_enabled('stitchcuda') then
       return

@@ -11,17 +11,20 @@ t.run(function()
   measuring()
   vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { '// mine 😀' })
   local typed = t.text(bufnr)
-  local shown
-  vim.lsp.handlers['window/showMessage'] = function(_, params)
-    shown = params.message
-    return params
-  end
-  t.wait('the word that it has changed', function()
-    return shown and shown:find('e.cu has changed')
-  end)
+  t.wait_for_message('e.cu has changed while it was optimised')
   t.check(t.text(bufnr) == typed, 'the text is as it was typed')
   t.check(#vim.api.nvim_list_tabpages() == 1, 'no review')
   -- What was found is not lost.
-  vim.cmd('StitchCuda report')
-  t.check(t.page('report/'):find('x%[i%] %* x%[i%] %* x%[i%]'), 'the run has it')
+  vim.cmd('StitchCuda review')
+  local review = t.review()
+  t.check(review.left ~= bufnr and t.text(review.left) .. typed:match('^.-\n') ~= typed, 'the code as it was')
+  t.check(t.text(review.candidate):find('x%[i%] %* x%[i%] %* x%[i%]'), 'the candidate')
+  t.press(',a')
+  t.wait_for_message('so nothing was changed. Undo')
+  t.check(t.text(bufnr) == typed, 'the text is as it was typed')
+  -- Undone, it is the code that was optimised.
+  vim.api.nvim_buf_call(bufnr, vim.cmd.undo)
+  t.press(',a')
+  t.wait_for_message('was accepted')
+  t.check(t.text(bufnr):find('x%[i%] %* x%[i%] %* x%[i%]'), 'the buffer has the candidate')
 end)

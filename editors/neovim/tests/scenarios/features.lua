@@ -32,6 +32,10 @@ t.run(function()
   end)
   -- The lens' command shows the kernel's page.
   vim.api.nvim_win_set_cursor(0, { t.line_of(bufnr, '__global__'), 0 })
+  vim.ui.select = function(lenses, _, done)
+    t.check(lenses[2].lens.command.title == 'Optimize', vim.inspect(lenses))
+    done(lenses[1])
+  end
   vim.lsp.codelens.run()
   t.wait('the page of the kernel', function()
     return vim.iter(vim.api.nvim_list_wins()):any(function(window)
@@ -67,4 +71,16 @@ t.run(function()
   end)
   vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
   t.hint(bufnr, '__global__')
+
+  -- The server's numbers as heat: with blocks of one warp, half of the warps is idle.
+  vim.cmd('%substitute/<<<1, 256>>>/<<<1, 32>>>/')
+  vim.cmd.write()
+  t.wait('the hint for the other launch', function()
+    return t.hint(bufnr, '__global__'):find('50%%')
+  end)
+  vim.cmd('StitchCuda heat')
+  t.wait('heat of the server', function()
+    local text = require('stitchcuda.heat').shown(bufnr)[t.line_of(bufnr, '__global__')]
+    return text and text:find('occupancy')
+  end)
 end)

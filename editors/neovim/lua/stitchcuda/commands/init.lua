@@ -51,7 +51,7 @@ local function show_jobs()
       c = {
         function()
           local job = at_cursor()
-          if job and job.state == 'running' then
+          if job and not jobs.is_over(job) then
             jobs.cancel(job)
           end
         end,
@@ -59,9 +59,22 @@ local function show_jobs()
       },
       r = {
         function()
-          M.report()
+          local job = at_cursor()
+          if job and job.run then
+            M.report(job.run)
+          end
         end,
-        desc = 'The report of the last run',
+        desc = 'The report of this run',
+      },
+      ['<cr>'] = {
+        function()
+          local job = at_cursor()
+          local client = job and vim.lsp.get_client_by_id(job.client_id)
+          if client and job.run then
+            require('stitchcuda.review').show(client, job.run)
+          end
+        end,
+        desc = 'Review the candidate of this run',
       },
     },
   })
@@ -115,6 +128,17 @@ function M.report(run)
   require('stitchcuda.commands.runs').report(run)
 end
 
+---@param call stitchcuda.Call
+---@param paused boolean
+local function pause(call, paused)
+  local client = requests.client(call.bufnr)
+  if client then
+    requests.ask(client, 'stitchcuda/pause', { paused = paused }, function()
+      ui.say(paused and 'nothing is compiled by itself; `:StitchCuda resume` goes on.' or 'saved files are compiled.')
+    end)
+  end
+end
+
 ---@return string[]
 local function running_ids()
   return vim.tbl_map(function(job)
@@ -157,11 +181,29 @@ local subcommands = {
   },
   heat = {
     run = function(call)
-      local shown = require('stitchcuda.heat').toggle(call.bufnr)
-      if shown == nil then
-        ui.say('there is no profile of this file; `:StitchCuda profile` makes one.')
+      require('stitchcuda.heat').toggle(call.bufnr)
+    end,
+  },
+  pause = {
+    run = function(call)
+      pause(call, true)
+    end,
+  },
+  resume = {
+    run = function(call)
+      pause(call, false)
+    end,
+  },
+  review = {
+    run = function(call)
+      local client = requests.client(call.bufnr)
+      if client then
+        require('stitchcuda.commands.runs').choose(call.arguments[1], function(run)
+          require('stitchcuda.review').show(client, run)
+        end)
       end
     end,
+    complete = runs,
   },
   jobs = { run = show_jobs },
   cancel = { run = cancel, complete = running_ids },

@@ -28,7 +28,7 @@ end
 --- The run that is meant: the one that is named, else the last of the file in the window, else the last of all.
 ---@param named? string
 ---@param done fun(id: string)
-local function choose(named, done)
+function M.choose(named, done)
   if named then
     return done(named)
   end
@@ -50,7 +50,7 @@ end
 --- Shows what is known of a run, with the diff of its best attempt.
 ---@param named? string
 function M.report(named)
-  choose(named, function(id)
+  M.choose(named, function(id)
     cli.run({ 'runs', 'show', id }, function(ran)
       if ran.code ~= 0 then
         return ui.say(cli.trouble(ran), vim.log.levels.ERROR)
@@ -96,7 +96,7 @@ end
 --- Shows the plans of a run, also of one that is at work.
 ---@param named? string
 function M.plan(named)
-  choose(named, function(id)
+  M.choose(named, function(id)
     cli.run({ 'runs', 'show', id, '--format', 'json' }, function(ran)
       local run = cli.json(ran)
       if ran.code ~= 0 or not run then
