@@ -88,10 +88,15 @@ fn a_person_optimises_a_kernel_while_typing() {
     let folder = Folder::with(&[("e.cu", TEXT), ("stitchcuda.toml", "")]).unwrap();
     let mut program = vec![neovim::program().unwrap().display().to_string()];
     program.extend(neovim::arguments());
-    for line in ["let maplocalleader = ','", "lua vim.diagnostic.config({ virtual_text = true })"] {
+    for line in [
+        "let maplocalleader = ','",
+        "set laststatus=2 statusline=%f\\ %m%=%{v:lua.require'stitchcuda'.status()}",
+        "lua vim.diagnostic.config({ virtual_text = true })",
+        "lua vim.lsp.enable('stitchcuda')",
+    ] {
         program.extend(["--cmd".to_owned(), line.to_owned()]);
     }
-    program.extend(["--cmd".to_owned(), "lua vim.lsp.enable('stitchcuda')".to_owned(), "e.cu".to_owned()]);
+    program.push("e.cu".to_owned());
     let terminal = Terminal::start(&folder, &program);
 
     terminal.wait(&["1 launch", "powf"]);
@@ -106,14 +111,12 @@ fn a_person_optimises_a_kernel_while_typing() {
     terminal.press("Enter");
     terminal.type_text(":StitchCuda optimize");
     terminal.press("Enter");
-    terminal.wait(&["is at work"]);
+    let screen = terminal.wait(&["Optimize energy: "]);
+    keep("job.txt", &screen);
     // In Insert mode when the candidate comes, nothing opens under the fingers.
     terminal.type_text("i");
-    let screen = terminal.wait(&["is shown in Normal mode"]);
-    assert!(!screen.contains("candidate: "), "{screen}");
-    if screen.contains("Press ENTER") {
-        terminal.press("Enter");
-    }
+    let screen = terminal.wait(&["a candidate for e.cu waits for Normal mode"]);
+    assert!(!screen.contains("candidate: ") && screen.contains("-- INSERT --"), "{screen}");
     terminal.press("Escape");
     let screen = terminal.wait(&["candidate: ", "the code as it is", "x[i] * x[i] * x[i]", ",a accept"]);
     keep("review.txt", &screen);

@@ -4,6 +4,8 @@
 
 mod bench_lsp;
 mod hits;
+mod install;
+mod neovim;
 mod recall;
 mod rewrites;
 mod test;
@@ -24,6 +26,8 @@ enum Command {
     Bench(bench_lsp::Arguments),
     /// What the static rules find in whole repositories, with a random sample to judge.
     Hits(hits::Arguments),
+    /// Build StitchCUDA and install it, with a plugin, for an editor of this machine.
+    Install(install::Arguments),
     /// How many kernel definitions the outline finds in whole repositories.
     Recall(recall::Arguments),
     /// What the rewrites make of whole repositories, and why they refuse.
@@ -36,6 +40,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Bench(arguments) => bench_lsp::run(&arguments),
         Command::Hits(arguments) => hits::run(&arguments),
+        Command::Install(arguments) => install::run(&arguments),
         Command::Recall(arguments) => recall::run(&arguments),
         Command::Rewrites(arguments) => rewrites::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),

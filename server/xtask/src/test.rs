@@ -8,6 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::neovim;
+
 /// The CUDA release that the end-to-end tests compile with.
 const TEST_CUDA: &str = "13";
 
@@ -28,18 +30,22 @@ pub struct Arguments {
 /// The first step that can't be started or that fails, by its command line.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let root = workspace_root();
+    let target = target_directory(&root)?;
+    let cache = target.join("test-cache");
     if !arguments.no_lints {
         step(cargo(&root).args(["fmt", "--all", "--check"]))?;
         step(cargo(&root).args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+        neovim::lint(&root, &cache)?;
     }
-    let target = target_directory(&root)?;
-    let cache = target.join("test-cache");
     step(cargo(&root).args(["build", "--package", "stitchcuda"]))?;
     let binary = target.join("debug").join(format!("stitchcuda{}", std::env::consts::EXE_SUFFIX));
     step(
         Command::new(&binary).args(["toolchain", "install", TEST_CUDA]).env("STITCHCUDA_CACHE_DIR", &cache),
     )?;
     install_clang();
+    if cfg!(target_os = "linux") {
+        neovim::install_editor(&cache)?;
+    }
     let mut tests = cargo(&root);
     if has_nextest(&root) {
         tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
@@ -62,25 +68,42 @@ const CLANG: &str = "clang-22";
 /// Installs clang where that is ours to do: as root, with apt-get, as on a new machine for CI. Elsewhere, and where it fails, the
 /// one test that needs it says that it is skipped.
 fn install_clang() {
-    let said = |program: &str, argument: &str| {
-        let output =
-            Command::new(program).arg(argument).output().ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let is_root = said("id", "-u").is_some_and(|id| id.trim() == "0");
-    if said(CLANG, "--version").is_some() || !is_root || said("apt-get", "--version").is_none() {
+    if said(CLANG, "--version").is_some() {
         return;
     }
-    let mut install = Command::new("apt-get");
-    install
-        .args(["install", "--yes", "--no-install-recommends", CLANG])
-        .env("DEBIAN_FRONTEND", "noninteractive");
-    if let Err(error) = step(&mut install) {
+    if let Err(error) = apt_install(CLANG) {
         eprintln!("{error:#}; the test that needs clang is skipped");
     }
 }
 
-fn step(command: &mut Command) -> Result<()> {
+/// What a program prints, if it ends well.
+fn said(program: &str, argument: &str) -> Option<String> {
+    let output =
+        Command::new(program).arg(argument).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Installs a package of Debian's, as root.
+///
+/// # Errors
+/// We are not root, there is no apt-get, or it fails.
+pub fn apt_install(package: &str) -> Result<()> {
+    let is_root = said("id", "-u").is_some_and(|id| id.trim() == "0");
+    if !is_root || said("apt-get", "--version").is_none() {
+        bail!("{package} is not installed");
+    }
+    let mut install = Command::new("apt-get");
+    install
+        .args(["install", "--yes", "--no-install-recommends", package])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    step(&mut install)
+}
+
+/// Runs a command, after its line was printed.
+///
+/// # Errors
+/// It can't be started, or fails.
+pub fn step(command: &mut Command) -> Result<()> {
     let line = command.get_args().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let line = format!("{} {line}", Path::new(command.get_program()).display());
     eprintln!("\n$ {line}");
@@ -92,7 +115,7 @@ fn step(command: &mut Command) -> Result<()> {
 }
 
 /// Cargo as it runs us, so that a pinned toolchain stays the same.
-fn cargo(root: &Path) -> Command {
+pub fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
     command

@@ -2,10 +2,17 @@
 
 local M = {}
 
---- What the server does, for a status line: the job that runs, or nothing. It changes with the events `LspProgress` and
---- `User StitchCudaJobs`.
+--- For a status line: a candidate that waits for Normal mode, else the job that runs, else nothing. Status lines are drawn again when
+--- it changes.
 ---@return string
 function M.status()
+  local review = require('stitchcuda.review')
+  local waiting = vim.iter(review.list()):find(function(one)
+    return not one.tab
+  end)
+  if waiting then
+    return ('a candidate for %s waits for Normal mode'):format(waiting.target)
+  end
   return require('stitchcuda.jobs').status()
 end
 

@@ -27,6 +27,7 @@ local jobs = {}
 
 local function changed()
   vim.api.nvim_exec_autocmds('User', { pattern = 'StitchCudaJobs', modeline = false })
+  vim.cmd.redrawstatus()
 end
 
 ---@param job stitchcuda.Job

@@ -206,6 +206,7 @@ local function open_when_idle(review)
     return open(review)
   end
   ui.say(('there is a candidate for %s; it is shown in Normal mode.'):format(review.target))
+  vim.cmd.redrawstatus()
   vim.api.nvim_create_autocmd('ModeChanged', {
     pattern = '*:n',
     once = true,

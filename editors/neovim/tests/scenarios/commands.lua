@@ -42,7 +42,9 @@ t.run(function()
 
   vim.cmd('StitchCuda pause')
   t.wait_for_message('nothing is compiled by itself')
-  t.check(require('stitchcuda').server_status().paused, 'paused')
+  t.wait('the status', function()
+    return require('stitchcuda').server_status().paused
+  end)
   vim.cmd.write()
   vim.cmd('StitchCuda resume')
   t.wait_for_message('saved files are compiled')
