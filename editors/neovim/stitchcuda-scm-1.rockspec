@@ -2,8 +2,9 @@ rockspec_format = '3.0'
 package = 'stitchcuda'
 version = 'scm-1'
 
+-- Made from a checkout: `luarocks make` in this folder.
 source = {
-  url = 'git+https://github.com/stitchcuda/stitchcuda',
+  url = 'file://.',
 }
 
 description = {
@@ -20,9 +21,8 @@ dependencies = {
   'lua == 5.1',
 }
 
+-- The modules are those in `lua/`.
 build = {
   type = 'builtin',
-  -- The plugin is a folder of the repository.
-  copy_directories = {},
-  modules = {},
+  copy_directories = { 'doc', 'lsp', 'plugin' },
 }

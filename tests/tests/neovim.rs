@@ -39,9 +39,33 @@ extern "C" __global__ void energy(float* y, const float* x, int n) {
 """, "energy")
 "#;
 
+/// A module that does row by row what can be done at once.
+const MODULE: &str = r#"import torch
+import torch.nn as nn
+
+
+class Scale(nn.Module):  # 😀
+    def __init__(self, factor: float = 2.0):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = [row * self.factor for row in x]
+        return torch.stack(rows)
+
+
+def get_inputs():
+    return [torch.rand(2048, 256)]
+
+
+def get_init_inputs():
+    return []
+"#;
+
 fn folder() -> Folder {
     // The marker keeps the workspace to this folder, whatever lies above it.
-    Folder::with(&[("e.cu", CUDA), ("m.py", PYTHON), ("stitchcuda.toml", "")]).unwrap()
+    let files = [("e.cu", CUDA), ("m.py", PYTHON), ("scale.py", MODULE), ("stitchcuda.toml", "")];
+    Folder::with(&files).unwrap()
 }
 
 fn passes(name: &str) -> Folder {
@@ -112,7 +136,7 @@ fn every_subcommand_does_what_the_help_says() {
 }
 
 /// Optimises lines of a file with a model that answers with a plan of one task and this edit.
-fn with_model(file: &str, lines: [&str; 2], edit: &str) -> Folder {
+fn with_model(file: &str, device: &str, lines: [&str; 2], edit: &str) -> Folder {
     let plan = json!({"summary": "Powers are slow.", "tasks": [{"title": "Multiply instead"}]}).to_string();
     let endpoint =
         Endpoint::with(vec![Answer::text(&plan), Answer::text(edit), Answer::text("{\"tasks\": []}")])
@@ -121,6 +145,7 @@ fn with_model(file: &str, lines: [&str; 2], edit: &str) -> Folder {
     let variables = [
         ("STITCHCUDA_OPTIMIZE_ENGINE", "llm"),
         ("STITCHCUDA_MODEL_ENDPOINT", &*endpoint.base()),
+        ("STITCHCUDA_DEVICE", device),
         ("STITCHCUDA_TEST_FILE", file),
         ("STITCHCUDA_TEST_FIRST", lines[0]),
         ("STITCHCUDA_TEST_LAST", lines[1]),
@@ -134,7 +159,24 @@ fn with_model(file: &str, lines: [&str; 2], edit: &str) -> Folder {
 fn a_selection_of_cuda_is_optimised_by_a_model() {
     let edit =
         "<<<<<<< SEARCH\ny[i] = powf(x[i], 3.0f);\n=======\ny[i] = x[i] * x[i] * x[i];\n>>>>>>> REPLACE\n";
-    let folder = with_model("e.cu", ["__global__", "powf"], edit);
+    let folder = with_model("e.cu", "sim:h200", ["__global__", "powf"], edit);
     let saved = fs::read_to_string(folder.path().unwrap().join("e.cu")).unwrap();
     assert!(saved.contains("y[i] = x[i] * x[i] * x[i];  // 𝒳 cubed"), "{saved}");
+}
+
+/// The rest of the file, the class's name and its signatures stay as they are.
+#[test]
+#[ignore = "selections in Python files are refused so far"]
+fn a_selection_of_python_is_optimised_by_a_model() {
+    let edit = "<<<<<<< SEARCH\n        rows = [row * self.factor for row in x]\n        return torch.stack(rows)\n=======\n        return x * self.factor\n>>>>>>> REPLACE\n";
+    let folder = with_model("scale.py", "cpu", ["class Scale", "torch.stack"], edit);
+    let saved = fs::read_to_string(folder.path().unwrap().join("scale.py")).unwrap();
+    for kept in [
+        "class Scale(nn.Module):  # 😀\n    def __init__(self, factor: float = 2.0):\n",
+        "    def forward(self, x: torch.Tensor) -> torch.Tensor:\n",
+        "x * self.factor",
+        "def get_inputs():\n    return [torch.rand(2048, 256)]\n",
+    ] {
+        assert!(saved.contains(kept), "{kept} is not in {saved}");
+    }
 }

@@ -155,16 +155,19 @@ end
 ---@param window integer
 local function bar(review, window)
   local keys = options.get().review or {}
-  local parts = { ' candidate: ' .. review.said }
+  local parts = { ' candidate:' }
   for _, name in ipairs({ 'accept', 'reject', 'evidence' }) do
     if keys[name] then
-      parts[#parts + 1] = ('%s %s'):format(keys[name], name)
+      local leader = vim.g.maplocalleader or '\\'
+      parts[#parts + 1] = ('%s %s'):format(keys[name]:gsub('<[Ll]ocal[Ll]eader>', (leader:gsub('%%', '%%%%'))), name)
       vim.keymap.set('n', keys[name], function()
         M[name](review)
       end, { buffer = review.candidate, desc = 'StitchCUDA: ' .. name })
     end
   end
-  vim.wo[window][0].winbar = (table.concat(parts, '   '):gsub('%%', '%%%%'))
+  parts[#parts + 1] = review.said
+  -- The keys stay to be seen, however narrow the window is.
+  vim.wo[window][0].winbar = (table.concat(parts, '  '):gsub('%%', '%%%%'):gsub('\n', ' ')) .. '%<'
 end
 
 --- A tab with both texts.
@@ -252,6 +255,7 @@ function M.show(client, run, attempt)
       candidate = page(lines_of(found.candidate, bufnr), bufnr),
     }
     vim.bo[review.candidate].bufhidden = 'wipe'
+    vim.api.nvim_buf_set_name(review.candidate, ('stitchcuda://candidate/%s/%d'):format(found.run, review.candidate))
     if not M.is_current(review) then
       review.left = page(review.original, bufnr)
     end
