@@ -12,7 +12,7 @@ use stitch_tests::neovim;
 use stitch_tests::optimizing::TEXT;
 
 /// Long enough for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A terminal in which a program runs.
 struct Terminal {

@@ -4,7 +4,7 @@
 local M = {}
 
 --- Longer than a loaded machine takes for the longest step.
-local PATIENCE = tonumber(vim.env.STITCHCUDA_TEST_PATIENCE or 120) * 1000
+local PATIENCE = tonumber(vim.env.STITCHCUDA_TEST_PATIENCE or 300) * 1000
 
 ---@type string[]
 M.said = {}

@@ -4,6 +4,10 @@ local options = require('stitchcuda.options')
 
 local M = {}
 
+--- What the options said of hints last: a person's own switch is left alone until they say something else.
+---@type boolean?
+local hints
+
 ---@return vim.lsp.Client[]
 local function clients()
   return vim.lsp.get_clients({ name = 'stitchcuda' })
@@ -32,7 +36,8 @@ end
 ---@param bufnr integer
 function M.attach(client, bufnr)
   local given = options.get()
-  if given.inlay_hints then
+  hints = given.inlay_hints
+  if hints then
     vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
   end
   require('stitchcuda.hints').follow(bufnr)
@@ -72,12 +77,16 @@ end
 --- `vim.g.stitchcuda` has a new value: gives running servers their settings, and turns what is shown on or off.
 function M.options_changed()
   local given = options.get()
+  local turned = given.inlay_hints ~= hints
+  hints = given.inlay_hints
   for _, client in ipairs(clients()) do
     local of_config = (vim.lsp.config.stitchcuda.settings or {}).stitchcuda
     client.settings.stitchcuda = require('stitchcuda.server').settings(of_config)
     client:notify('workspace/didChangeConfiguration', { settings = client.settings })
     for bufnr in pairs(client.attached_buffers) do
-      vim.lsp.inlay_hint.enable(given.inlay_hints, { bufnr = bufnr })
+      if turned then
+        vim.lsp.inlay_hint.enable(given.inlay_hints, { bufnr = bufnr })
+      end
       if not given.code_lenses then
         vim.lsp.codelens.clear(client.id, bufnr)
       end

@@ -75,15 +75,22 @@ function M.shown(bufnr)
   return texts
 end
 
+---@type table<integer, true>
+local followed = {}
+
 --- Withdraws the hint of a line when the line is edited, without waiting for the server.
 ---@param bufnr integer
 function M.follow(bufnr)
+  if followed[bufnr] then
+    return
+  end
+  followed[bufnr] = true
   vim.api.nvim_buf_attach(bufnr, false, {
     on_lines = function(_, changed, _, first, _, last)
-      if not vim.lsp.buf_is_attached(changed) then
-        return true
-      end
       M.clear(changed, first, last)
+    end,
+    on_detach = function(_, gone)
+      followed[gone] = nil
     end,
   })
 end

@@ -48,6 +48,12 @@ function M.execute(client, command, bufnr, done)
   end, bufnr)
 end
 
+--- A job was begun.
+---@param result { job: integer }?
+function M.begun(result)
+  ui.say(('job %s is at work; `:StitchCuda jobs` shows how far it is.'):format(result and result.job or '?'))
+end
+
 ---@param result { markdown: string }?
 local function float(result)
   if result and result.markdown then
@@ -65,11 +71,7 @@ function M.command(command, context)
     return
   end
   local bufnr = context.bufnr
-  M.execute(client, command, bufnr, function(result)
-    if command.command ~= 'stitchcuda.optimize' then
-      float(result)
-    end
-  end)
+  M.execute(client, command, bufnr, command.command == 'stitchcuda.optimize' and M.begun or float)
   -- Neovim 0.11 takes a lens away when it is run.
   require('stitchcuda.attach').refresh_lenses(bufnr)
 end

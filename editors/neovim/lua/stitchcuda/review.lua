@@ -241,6 +241,12 @@ end
 ---@param attempt? integer
 function M.show(client, run, attempt)
   requests.ask(client, 'stitchcuda/candidate', { run = run, attempt = attempt }, function(found)
+    -- One review a run: another attempt takes the place of the one that is shown.
+    for _, review in ipairs(vim.list_extend({}, reviews)) do
+      if review.run == found.run then
+        close(review)
+      end
+    end
     local bufnr = vim.uri_to_bufnr(found.uri)
     vim.fn.bufload(bufnr)
     vim.bo[bufnr].buflisted = true
@@ -255,7 +261,7 @@ function M.show(client, run, attempt)
       candidate = page(lines_of(found.candidate, bufnr), bufnr),
     }
     vim.bo[review.candidate].bufhidden = 'wipe'
-    vim.api.nvim_buf_set_name(review.candidate, ('stitchcuda://candidate/%s/%d'):format(found.run, review.candidate))
+    vim.api.nvim_buf_set_name(review.candidate, ('stitchcuda://%s/candidate'):format(found.run))
     if not M.is_current(review) then
       review.left = page(review.original, bufnr)
     end

@@ -28,9 +28,7 @@ local function optimize(call)
     range = requests.range(client, call.bufnr, call.first, call.last),
   }
   local command = { command = 'stitchcuda.optimize', arguments = { argument } }
-  requests.execute(client, command, call.bufnr, function(result)
-    ui.say(('job %s is at work; `:StitchCuda jobs` shows how far it is.'):format(result and result.job or '?'))
-  end)
+  requests.execute(client, command, call.bufnr, requests.begun)
 end
 
 --- The jobs as a page that follows them.

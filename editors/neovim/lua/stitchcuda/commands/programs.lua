@@ -19,7 +19,9 @@ local function written_file(bufnr)
     ui.say('write the file first; what is on the disk is run.', vim.log.levels.WARN)
     return nil
   end
-  if not options.is_trusted(vim.fs.root(path, { 'stitchcuda.toml', 'compile_commands.json', '.git' })) then
+  local client = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })[1]
+  local root = client and client.root_dir or vim.fs.root(path, { 'stitchcuda.toml', 'compile_commands.json', '.git' })
+  if not options.is_trusted(root) then
     ui.say('the workspace is not trusted, so none of its programs is run.', vim.log.levels.WARN)
     return nil
   end
