@@ -3,6 +3,9 @@ import { execFile } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 
+/** How long a server may take to say its version, on a machine that has much else to do, in milliseconds. */
+const LONGEST_PROBE = 60_000;
+
 export interface Located {
   path: string;
   /** Who says so, in words. */
@@ -34,7 +37,7 @@ export async function locate(configured: string, extensionFolder: string): Promi
 
 function probe(program: string, origin: string): Promise<Located> {
   return new Promise((resolve, reject) => {
-    execFile(program, ["--version"], { timeout: 20_000 }, (error, stdout) => {
+    execFile(program, ["--version"], { timeout: LONGEST_PROBE }, (error, stdout) => {
       const version = stdout.trim();
       if (error || !version.startsWith("stitchcuda")) {
         const said = error ? error.message.split("\n", 1)[0] : `it says \`${version.slice(0, 80)}\``;

@@ -102,7 +102,8 @@ const STYLE = `
 body { color: var(--vscode-foreground); font-family: var(--vscode-font-family); padding: 0 1.5em 2em; max-width: 62em; }
 h1 { font-size: 1.5em; margin: .8em 0 .3em; } h2 { font-size: 1.15em; margin: 1.6em 0 .5em; } h3 { font-size: 1em; }
 .said { font-size: 1.1em; } .about, small { color: var(--vscode-descriptionForeground); }
-table { border-collapse: collapse; width: 100%; }
+section { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .92em; }
 th, td { text-align: left; vertical-align: top; padding: .3em .9em .3em 0; border-bottom: 1px solid var(--vscode-widget-border, #8884); }
 pre { font-family: var(--vscode-editor-font-family); font-size: var(--vscode-editor-font-size); overflow-x: auto; padding: .6em;
   background: var(--vscode-textCodeBlock-background); }
