@@ -60,7 +60,7 @@ fn a_job_is_told_from_its_begin_to_the_accepted_edit() {
         (&id, &json!(editor.uri), &json!("sim:h200"))
     );
     let noted = job(&mut editor, |job| job["note"].as_str().is_some_and(|note| note.contains("kept: ")));
-    assert!(noted["speedup"].as_f64().unwrap() > 1.1 && noted["attempt"] == 1, "{noted}");
+    assert!(noted["speedup"].as_f64().unwrap() > 1.0 && noted["attempt"].is_u64(), "{noted}");
     let offered = job(&mut editor, |job| job["decision"] == "open");
     assert_eq!((&offered["state"], &offered["id"]), (&json!("done"), &id));
     assert!(offered["said"].as_str().unwrap().contains("times fewer estimated cycles"), "{offered}");

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::neovim;
+use crate::editors::{self, Surroundings};
 
 /// The CUDA release that the end-to-end tests compile with.
 const TEST_CUDA: &str = "13";
@@ -19,6 +19,12 @@ pub struct Arguments {
     /// Skip formatting and lints.
     #[arg(long)]
     no_lints: bool,
+    /// Skip the tests in editors.
+    #[arg(long)]
+    no_editors: bool,
+    /// Of the tests, only those in editors.
+    #[arg(long, conflicts_with = "no_editors")]
+    editors: bool,
     /// Passed on to the test runner, for example a name to filter by.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
@@ -30,12 +36,14 @@ pub struct Arguments {
 /// The first step that can't be started or that fails, by its command line.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let root = workspace_root();
+    if !arguments.no_lints && !arguments.editors {
+        step(cargo(&root).args(["fmt", "--all", "--check"]))?;
+        step(cargo(&root).args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    }
     let target = target_directory(&root)?;
     let cache = target.join("test-cache");
     if !arguments.no_lints {
-        step(cargo(&root).args(["fmt", "--all", "--check"]))?;
-        step(cargo(&root).args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-        neovim::lint(&root, &cache)?;
+        editors::neovim::lint(&root, &cache)?;
     }
     step(cargo(&root).args(["build", "--package", "stitchcuda"]))?;
     let binary = target.join("debug").join(format!("stitchcuda{}", std::env::consts::EXE_SUFFIX));
@@ -44,23 +52,59 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     )?;
     install_clang();
     if cfg!(target_os = "linux") {
-        neovim::install_editor(&cache)?;
+        editors::neovim::install(&cache)?;
     }
-    let mut tests = cargo(&root);
-    if has_nextest(&root) {
-        tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
+    run_tests(arguments, &root, &binary, &cache)?;
+    // A filter means single tests of the workspace.
+    if arguments.no_editors || !arguments.rest.is_empty() {
+        return Ok(());
+    }
+    step(cargo(&root).args(["build", "--package", "stitch-tests", "--bin", "scripted_endpoint"]))?;
+    editors::test(&Surroundings {
+        endpoint: target.join("debug").join(format!("scripted_endpoint{}", std::env::consts::EXE_SUFFIX)),
+        toolkit: newest_toolkit(&cache)?,
+        server: binary,
+        root,
+        target,
+    })
+}
+
+/// The toolkit that was installed: the newest in the cache folder.
+fn newest_toolkit(cache: &Path) -> Result<PathBuf> {
+    let toolkits = cache.join("toolkits");
+    let entries = std::fs::read_dir(&toolkits).with_context(|| format!("reading {}", toolkits.display()))?;
+    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    found.retain(|folder| folder.join("bin/nvcc").is_file());
+    found.sort();
+    found.pop().with_context(|| format!("no toolkit in {}", toolkits.display()))
+}
+
+fn run_tests(arguments: &Arguments, root: &Path, binary: &Path, cache: &Path) -> Result<()> {
+    let mut tests = cargo(root);
+    let nextest = has_nextest(root);
+    tests.args(if nextest { ["nextest", "run"].as_slice() } else { &["test"] }).arg("--no-fail-fast");
+    if arguments.editors {
+        tests.args(["--package", "stitch-tests"]);
+        tests.args(IN_EDITORS.iter().flat_map(|name| ["--test", name]));
     } else {
-        tests.args(["test", "--workspace", "--no-fail-fast"]);
+        tests.arg("--workspace");
+    }
+    if arguments.no_editors && nextest {
+        let names: Vec<_> = IN_EDITORS.iter().map(|name| format!("binary(={name})")).collect();
+        tests.args(["--filterset", &format!("not ({})", names.join(" + "))]);
     }
     step(
         tests
             .args(&arguments.rest)
-            .env("STITCHCUDA_TEST_BINARY", &binary)
-            .env("STITCHCUDA_TEST_CACHE", &cache)
+            .env("STITCHCUDA_TEST_BINARY", binary)
+            .env("STITCHCUDA_TEST_CACHE", cache)
             // The same cases every time: what a change broke, not what chance found. Other seeds look for more.
             .env("PROPTEST_RNG_SEED", std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "1".to_owned())),
     )
 }
+
+/// The tests of the workspace that run an editor; those of VS Code are programs of its extension.
+const IN_EDITORS: [&str; 3] = ["neovim", "neovim_terminal", "eglot"];
 
 /// The package that the test of clang's check between keystrokes wants.
 const CLANG: &str = "clang-22";
@@ -71,38 +115,37 @@ fn install_clang() {
     if said(CLANG, "--version").is_some() {
         return;
     }
-    if let Err(error) = apt_install(CLANG) {
+    if let Err(error) = install_package(CLANG) {
         eprintln!("{error:#}; the test that needs clang is skipped");
     }
 }
 
-/// What a program prints, if it ends well.
+/// Installs a package of the system's, where that is ours to do.
+///
+/// # Errors
+/// We are not root, there is no apt-get, or it fails.
+pub fn install_package(name: &str) -> Result<()> {
+    if said("id", "-u").is_none_or(|id| id.trim() != "0") || said("apt-get", "--version").is_none() {
+        bail!("`{name}` is not installed, and only root may install it, with apt-get");
+    }
+    let mut install = Command::new("apt-get");
+    install
+        .args(["install", "--yes", "--no-install-recommends", name])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    step(&mut install)
+}
+
+/// What a program prints to `argument`; `None` if it is not there or fails.
 fn said(program: &str, argument: &str) -> Option<String> {
     let output =
         Command::new(program).arg(argument).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Installs a package of Debian's, as root.
+/// Runs a command, and says which.
 ///
 /// # Errors
-/// We are not root, there is no apt-get, or it fails.
-pub fn apt_install(package: &str) -> Result<()> {
-    let is_root = said("id", "-u").is_some_and(|id| id.trim() == "0");
-    if !is_root || said("apt-get", "--version").is_none() {
-        bail!("{package} is not installed");
-    }
-    let mut install = Command::new("apt-get");
-    install
-        .args(["install", "--yes", "--no-install-recommends", package])
-        .env("DEBIAN_FRONTEND", "noninteractive");
-    step(&mut install)
-}
-
-/// Runs a command, after its line was printed.
-///
-/// # Errors
-/// It can't be started, or fails.
+/// It can't be started, or fails; by its command line.
 pub fn step(command: &mut Command) -> Result<()> {
     let line = command.get_args().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let line = format!("{} {line}", Path::new(command.get_program()).display());

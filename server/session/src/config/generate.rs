@@ -86,6 +86,12 @@ fn allowed(schema: &Value) -> Vec<(String, Value)> {
     allowed
 }
 
+/// The keys that an editor must not take from a workspace that is not trusted.
+pub fn restricted_keys() -> Vec<String> {
+    let restricted = config_table().keys().filter(|key| key.restricted);
+    restricted.map(|key| format!("stitchcuda.{}", key.name)).collect()
+}
+
 /// `docs/configuration.md`.
 pub fn markdown() -> String {
     let mut text = INTRODUCTION.to_owned();
@@ -246,6 +252,51 @@ mod tests {
     #[test]
     fn the_documentation_is_up_to_date() {
         expect_file!["../../../../docs/configuration.md"].assert_eq(&markdown());
+    }
+
+    /// Rewritten by `UPDATE_EXPECT=1`, and nothing else of the manifest is.
+    #[test]
+    fn the_manifest_of_the_vs_code_extension_is_up_to_date() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../editors/vscode/package.json");
+        let mut text = std::fs::read_to_string(path).unwrap();
+        let mut restricted = vec!["stitchcuda.server.path".to_owned()];
+        restricted.extend(restricted_keys());
+        let parts = [
+            ("/contributes/configuration/0/properties", "\"properties\": ", package_json_properties()),
+            (
+                "/capabilities/untrustedWorkspaces/restrictedConfigurations",
+                "\"restrictedConfigurations\": ",
+                json!(restricted),
+            ),
+        ];
+        for (pointer, before, expected) in parts {
+            let manifest: Value = serde_json::from_str(&text).unwrap();
+            if manifest.pointer(pointer) == Some(&expected) {
+                continue;
+            }
+            assert!(
+                std::env::var_os("UPDATE_EXPECT").is_some(),
+                "{pointer} of {path} is not what the configuration says; run this test with UPDATE_EXPECT=1"
+            );
+            // The settings that are generated are the first of their name.
+            let start = text.find(before).unwrap() + before.len();
+            let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+            values.next().unwrap().unwrap();
+            let end = start + values.byte_offset();
+            let line = text[..start].rfind('\n').unwrap() + 1;
+            let indent = text[line..].len() - text[line..].trim_start().len();
+            let sorted: std::collections::BTreeMap<_, _> =
+                expected.as_object().into_iter().flatten().collect();
+            let written = match expected.is_array() {
+                true => serde_json::to_string_pretty(&expected),
+                false => serde_json::to_string_pretty(&sorted),
+            };
+            text.replace_range(
+                start..end,
+                &written.unwrap().replace('\n', &format!("\n{}", " ".repeat(indent))),
+            );
+            std::fs::write(path, &text).unwrap();
+        }
     }
 
     #[test]

