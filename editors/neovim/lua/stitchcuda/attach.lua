@@ -19,12 +19,36 @@ local function has_own_lenses()
   return vim.lsp.codelens.enable ~= nil
 end
 
+--- Neovim 0.11 shows a lens at the end of its line, where the hint has said the same numbers already.
+---@param lenses lsp.CodeLens[]?
+---@param bufnr integer
+local function shorten(lenses, bufnr)
+  if not vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr }) then
+    return
+  end
+  for _, lens in ipairs(lenses or {}) do
+    if lens.command and lens.command.command == 'stitchcuda.showKernel' then
+      lens.command.title = lens.command.title:match('^.* · (.*)$') or lens.command.title
+    end
+  end
+end
+
+--- Asks for our lenses, and leaves those of other servers to them.
 ---@param bufnr integer
 function M.refresh_lenses(bufnr)
   if not options.get().code_lenses or not vim.api.nvim_buf_is_loaded(bufnr) or has_own_lenses() then
     return
   end
-  vim.lsp.codelens.refresh({ bufnr = bufnr })
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })) do
+    local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
+    client:request('textDocument/codeLens', params, function(err, lenses, ctx)
+      -- An answer for an older text would be drawn on other lines; and lenses may be unwanted by now.
+      if ctx.version == vim.lsp.util.buf_versions[bufnr] and options.get().code_lenses then
+        shorten(lenses, bufnr)
+        vim.lsp.codelens.on_codelens(err, lenses, ctx)
+      end
+    end, bufnr)
+  end
 end
 
 ---@param bufnr integer
