@@ -131,6 +131,11 @@ fn settings_change_while_the_server_runs() {
 }
 
 #[test]
+fn options_reach_the_program_and_a_dying_server_is_left_alone_in_the_end() {
+    passes("options");
+}
+
+#[test]
 fn every_subcommand_does_what_the_help_says() {
     passes("commands");
 }
