@@ -35,7 +35,13 @@ pub fn pack(root: &Path, out: &Path, server: Option<(&str, &Path)>) -> Result<Pa
     // One of another platform must not get in.
     let _ = fs::remove_dir_all(&bin);
     let mut vsce = Command::new(folder.join("node_modules/.bin/vsce"));
-    vsce.current_dir(&folder).args(["package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links", "--out"]);
+    vsce.current_dir(&folder).args([
+        "package",
+        "--no-dependencies",
+        "--allow-missing-repository",
+        "--no-rewrite-relative-links",
+        "--out",
+    ]);
     let name = match server {
         Some((platform, binary)) => {
             fs::create_dir_all(&bin)?;
