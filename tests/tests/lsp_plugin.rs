@@ -191,6 +191,34 @@ fn numbers_have_lines_and_are_gone_with_an_edit_of_their_kernel() {
 }
 
 #[test]
+fn a_profile_heats_lines_until_their_function_changes() {
+    let mut editor = Editor::new(TEXT, plugin(), Value::Null);
+    let uri = editor.uri.clone();
+    let about = json!({"textDocument": {"uri": uri}});
+    let profile = json!({"command": "stitchcuda.profile", "arguments": [uri]});
+    editor.server.request("workspace/executeCommand", &profile).unwrap();
+    let done = job(&mut editor, |job| job["kind"] == "profile" && job["state"] != "running");
+    assert_eq!((&done["state"], &done["device"]), (&json!("done"), &json!("sim:h200")), "{done}");
+    let heat = ask(&mut editor, "stitchcuda/heat", about.clone());
+    let hottest = heat["lines"].as_array().unwrap().iter().find(|number| number["heat"] == 1.0).unwrap();
+    assert_eq!((&hottest["line"], &hottest["quantity"]), (&json!(3), &json!("traffic")), "{heat}");
+    assert!(hottest["label"].as_str().unwrap().contains("64 sectors"), "{hottest}");
+    let insert = |version: u32, line: u32| {
+        json!({
+            "textDocument": {"uri": uri, "version": version},
+            "contentChanges": [{"range": {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}, "text": "// new\n"}],
+        })
+    };
+    editor.server.notify("textDocument/didChange", &insert(2, 0)).unwrap();
+    let moved = ask(&mut editor, "stitchcuda/heat", about.clone());
+    assert_eq!(moved["lines"][0]["line"], 4, "{moved}");
+    editor.server.notify("textDocument/didChange", &insert(3, 3)).unwrap();
+    assert_eq!(ask(&mut editor, "stitchcuda/heat", about)["lines"], json!([]));
+    let refused = editor.server.request("workspace/executeCommand", &profile).unwrap();
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not saved"), "{refused}");
+}
+
+#[test]
 fn what_names_nothing_is_refused_in_words() {
     let mut editor = Editor::new(TEXT, plugin(), Value::Null);
     for (method, params, said) in [

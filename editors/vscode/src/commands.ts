@@ -18,6 +18,7 @@ export function registerCommands(extension: Extension): vscode.Disposable[] {
   const commands: Record<string, Command> = {
     "stitchcuda.optimizeSelection": () => onEditor((editor) => optimize(extension, editor)),
     "stitchcuda.compileFile": () => onEditor((editor) => serverCommand(extension, "stitchcuda.recompile", uriOf(extension, editor))),
+    "stitchcuda.profileFile": () => onEditor((editor) => profile(extension, editor)),
     "stitchcuda.toggleHeat": () => extension.heat.toggle(),
     "stitchcuda.togglePause": () => extension.running().sendRequest(pause, { paused: !extension.status.last?.paused }),
     "stitchcuda.cancelJob": (job?: Job) => cancel(extension, job),
@@ -75,6 +76,15 @@ function serverCommand(extension: Extension, command: string, argument: unknown)
 function optimize(extension: Extension, editor: vscode.TextEditor): Thenable<unknown> {
   const range = extension.running().code2ProtocolConverter.asRange(editor.selection);
   return serverCommand(extension, "stitchcuda.optimize", { uri: uriOf(extension, editor), range });
+}
+
+/** Heat is what a profile is for, so it is turned on. */
+async function profile(extension: Extension, editor: vscode.TextEditor): Promise<unknown> {
+  await editor.document.save();
+  if (!extension.heat.isOn) {
+    await extension.heat.toggle();
+  }
+  return serverCommand(extension, "stitchcuda.profile", uriOf(extension, editor));
 }
 
 async function cancel(extension: Extension, given?: Job): Promise<boolean> {

@@ -8,7 +8,7 @@ import { registerPages } from "./explain";
 import { Heat } from "./heat";
 import { Jobs } from "./jobs";
 import { type Located, locate, NotLocated } from "./locate";
-import { lazyChannel } from "./output";
+import { lazyChannel, traceChannel } from "./output";
 import { jobChanged, listJobs, reviewOffered, statusChanged } from "./protocol";
 import { Restarts } from "./restarts";
 import { Reviews } from "./review";
@@ -18,7 +18,7 @@ import { StatusItems } from "./status";
 /** Everything that lives as long as the extension. */
 export class Extension implements vscode.Disposable {
   readonly output = lazyChannel("StitchCUDA");
-  readonly trace = lazyChannel("StitchCUDA Trace");
+  readonly trace = traceChannel("StitchCUDA Trace");
   readonly jobs = new Jobs();
   readonly status = new StatusItems();
   readonly reviews = new Reviews(() => this.running(), this.jobs);

@@ -106,7 +106,8 @@ function describe(job: Job): string {
   if (!isOver(job)) {
     return [gain, job.stage ?? job.state].filter(Boolean).join(" · ");
   }
-  const end = job.state === "done" ? (job.decision ?? (job.speedup ? "done" : "nothing better")) : job.state;
+  const nothing = job.kind === "optimize" && !job.speedup ? "nothing better" : "done";
+  const end = job.state === "done" ? (job.decision ?? nothing) : job.state;
   return [gain, end === "open" ? "to review" : end].filter(Boolean).join(" · ");
 }
 

@@ -1,11 +1,13 @@
 // Output channels that exist only once something is written to them, and that never come up by themselves.
 import * as vscode from "vscode";
 
+type Lazy = vscode.LogOutputChannel;
+
 /** A log channel with this name, made when it is first used. */
-export function lazyChannel(name: string): vscode.LogOutputChannel {
-  let made: vscode.LogOutputChannel | undefined;
+export function lazyChannel(name: string): Lazy {
+  let made: Lazy | undefined;
   const level = new vscode.EventEmitter<vscode.LogLevel>();
-  const make = (): vscode.LogOutputChannel => {
+  const make = (): Lazy => {
     if (!made) {
       made = vscode.window.createOutputChannel(name, { log: true });
       made.onDidChangeLogLevel((now) => level.fire(now));
@@ -33,6 +35,47 @@ export function lazyChannel(name: string): vscode.LogOutputChannel {
     dispose: () => {
       made?.dispose();
       level.dispose();
+    },
+  };
+}
+
+/**
+ * A channel for the messages between editor and server. The client traces to a channel whose level is `Trace`; ours has it where
+ * `stitchcuda.trace.server` is not `off`, so that a setting decides, as with other servers.
+ */
+export function traceChannel(name: string): Lazy {
+  let made: vscode.OutputChannel | undefined;
+  const make = (): vscode.OutputChannel => (made ??= vscode.window.createOutputChannel(name));
+  const write = (text: unknown): void => make().appendLine(String(text));
+  const level = (): vscode.LogLevel =>
+    vscode.workspace.getConfiguration("stitchcuda").get("trace.server", "off") === "off" ? vscode.LogLevel.Off : vscode.LogLevel.Trace;
+  const changed = new vscode.EventEmitter<vscode.LogLevel>();
+  const heard = vscode.workspace.onDidChangeConfiguration((event) => {
+    if (event.affectsConfiguration("stitchcuda.trace")) {
+      changed.fire(level());
+    }
+  });
+  return {
+    name,
+    get logLevel() {
+      return level();
+    },
+    onDidChangeLogLevel: changed.event,
+    append: (text) => make().append(text),
+    appendLine: write,
+    replace: (text) => make().replace(text),
+    clear: () => made?.clear(),
+    show: () => make().show(true),
+    hide: () => made?.hide(),
+    trace: write,
+    debug: write,
+    info: write,
+    warn: write,
+    error: write,
+    dispose: () => {
+      heard.dispose();
+      changed.dispose();
+      made?.dispose();
     },
   };
 }

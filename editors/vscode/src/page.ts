@@ -108,5 +108,5 @@ th, td { text-align: left; vertical-align: top; padding: .3em .9em .3em 0; borde
 pre { font-family: var(--vscode-editor-font-family); font-size: var(--vscode-editor-font-size); overflow-x: auto; padding: .6em;
   background: var(--vscode-textCodeBlock-background); }
 .added { background: var(--vscode-diffEditor-insertedTextBackground); } .removed { background: var(--vscode-diffEditor-removedTextBackground); }
-.kept { color: var(--vscode-testing-iconPassed); }
+.kept { color: var(--vscode-charts-green); }
 `;

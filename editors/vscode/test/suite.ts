@@ -16,7 +16,7 @@ export async function run(): Promise<void> {
   const wanted = process.env["STITCHCUDA_TEST_ONLY"];
   let failed = 0;
   for (const [name, scenario] of Object.entries(all)) {
-    if (wanted && !name.includes(wanted)) {
+    if (wanted && !new RegExp(wanted).test(name)) {
       continue;
     }
     const begun = Date.now();

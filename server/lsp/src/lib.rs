@@ -35,6 +35,7 @@ mod optimize;
 mod outbox;
 mod plain;
 mod plugin;
+mod profile;
 mod progress;
 mod publisher;
 mod related;

@@ -56,7 +56,7 @@ impl Server {
     /// `stitchcuda/heat`.
     pub async fn plugin_heat(&self, _: Value) -> Result<Value> {
         match pinned() {
-            Some(document) => heat::heat(&self.session.view(document).await),
+            Some(document) => heat::heat(&self.session, &self.session.view(document).await),
             None => Err(heat::not_open()),
         }
     }

@@ -24,6 +24,7 @@ use crate::documents::{Document, Documents, Outcome};
 use crate::headers::Headers;
 use crate::ingress::Phase;
 use crate::notices::Notices;
+use crate::profile::Profiles;
 use crate::publisher::Publisher;
 use crate::status::StatusLine;
 use crate::to_proto::{self, Publish, Target};
@@ -61,6 +62,8 @@ pub struct Session {
     pub jobs: Jobs,
     /// What plugins are shown of that.
     pub board: Board,
+    /// What the lines of programs move.
+    pub profiles: Profiles,
     /// Whether the person wants nothing to be compiled by itself.
     pub paused: AtomicBool,
     /// The last compile of each document.
@@ -100,6 +103,7 @@ impl Session {
             notices,
             jobs: Jobs::new(runtime.clone(), gone.child_token(), Jobs::processors()),
             board: Board::default(),
+            profiles: Profiles::default(),
             paused: AtomicBool::new(false),
             ready: Notify::new(),
             compiles: Compiles::default(),
@@ -178,6 +182,7 @@ impl Session {
             compile::forget(self, &key);
             self.headers.forget(&key);
             self.type_checks.forget(&key);
+            self.profiles.forget(&key);
             closed::settle(self, &key);
         }
     }

@@ -1,6 +1,7 @@
--- Heat: how much of a program's work each line does, beside the text, as a profile counted it.
+-- Heat: the server's numbers of each line, beside the text: what the program moves there, where it was profiled, and which kernels leave
+-- warps idle or spill.
 --
--- The marks are there only while the text is the one that was profiled: an edit takes them away, an undo brings them back.
+-- The server keeps what holds of the text as it is now; an edit takes the marks away until it has answered for the new text.
 
 local requests = require('stitchcuda.requests')
 local ui = require('stitchcuda.ui')
@@ -9,35 +10,40 @@ local M = {}
 
 local namespace = vim.api.nvim_create_namespace('stitchcuda.heat')
 
----@class stitchcuda.HeatLine
----@field line integer From 1
----@field share number Of the work of all lines, from 0 to 1
----@field text string
+--- Milliseconds without an edit before the server is asked again.
+local REST = 200
 
 ---@class stitchcuda.Heat
----@field lines stitchcuda.HeatLine[]
----@field text string[] What was profiled
----@field shown boolean
----@field watched boolean
----@field of_server? boolean It is the server's, and no profile
+---@field edits integer
 
+--- The buffers that show heat.
 ---@type table<integer, stitchcuda.Heat>
-local by_buffer = {}
+local shown_in = {}
 
---- Lines below this share are not marked.
-local LEAST = 0.01
+---@class stitchcuda.Number A number of a line; see editors/PROTOCOL.md
+---@field line integer From 0
+---@field label string
+---@field value number
+---@field unit string
+---@field heat? number From 0 to 1
+---@field source string
 
----@param share number
+---@param number stitchcuda.Number
 ---@return string
-local function highlight(share)
-  local steps = { 0.05, 0.2, 0.5 }
-  local level = 1
-  for index, step in ipairs(steps) do
-    if share >= step then
-      level = index + 1
-    end
+local function text_of(number)
+  local value = number.unit == 'ratio' and ('%.0f%%'):format(number.value * 100) or ('%g'):format(number.value)
+  -- `64% of what the program moves`, but `theoretical occupancy 50%`.
+  local first, second = number.label, value
+  if vim.startswith(number.label, 'of ') then
+    first, second = value, number.label
   end
-  return 'StitchCudaHeat' .. level
+  return ('%s %s (%s)'):format(first, second, number.source)
+end
+
+---@param heat number
+---@return string
+local function highlight(heat)
+  return 'StitchCudaHeat' .. math.max(1, math.ceil(heat * 4))
 end
 
 ---@param bufnr integer
@@ -46,121 +52,113 @@ local function clear(bufnr)
 end
 
 ---@param bufnr integer
-local function draw(bufnr)
-  local heat = by_buffer[bufnr]
-  clear(bufnr)
-  if not heat or not heat.shown then
-    return
-  end
-  if not vim.deep_equal(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), heat.text) then
-    return
-  end
-  for _, line in ipairs(heat.lines) do
-    if line.share >= LEAST and line.line <= #heat.text then
-      local group = highlight(line.share)
-      vim.api.nvim_buf_set_extmark(bufnr, namespace, line.line - 1, 0, {
-        sign_text = '▍',
-        sign_hl_group = group,
-        virt_text = { { ('%2.0f%% %s'):format(line.share * 100, line.text), group } },
-        virt_text_pos = 'eol',
-        hl_mode = 'combine',
-      })
+---@param numbers stitchcuda.Number[]
+---@return integer count Of lines that are marked
+local function draw(bufnr, numbers)
+  ---@type table<integer, stitchcuda.Number>
+  local hottest = {}
+  for _, number in ipairs(numbers) do
+    local known = hottest[number.line]
+    if type(number.heat) == 'number' and number.heat > 0 and (not known or known.heat < number.heat) then
+      hottest[number.line] = number
     end
   end
+  clear(bufnr)
+  for line, number in pairs(hottest) do
+    local group = highlight(number.heat)
+    vim.api.nvim_buf_set_extmark(bufnr, namespace, line, 0, {
+      sign_text = '▍',
+      sign_hl_group = group,
+      virt_text = { { text_of(number), group } },
+      virt_text_pos = 'eol',
+      hl_mode = 'combine',
+    })
+  end
+  return vim.tbl_count(hottest)
 end
 
 ---@param bufnr integer
-local function watch(bufnr)
-  local heat = by_buffer[bufnr]
-  if heat.watched then
+---@param asked boolean A person asked, and is told where there is nothing
+local function ask(bufnr, asked)
+  local client = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })[1]
+  if not client then
     return
   end
-  heat.watched = true
-  vim.api.nvim_buf_attach(bufnr, false, {
-    on_lines = function(_, changed)
-      if not by_buffer[changed] then
-        return true
-      end
-      clear(changed)
-      -- Undone to what was profiled, it is true again.
-      vim.schedule(function()
-        if vim.api.nvim_buf_is_loaded(changed) then
-          draw(changed)
-        end
-      end)
-    end,
-    on_detach = function(_, gone)
-      by_buffer[gone] = nil
-    end,
-  })
-end
-
---- Shows heat of the text `text`.
----@param bufnr integer
----@param text string[]
----@param lines stitchcuda.HeatLine[]
-function M.set(bufnr, text, lines)
-  local old = by_buffer[bufnr]
-  by_buffer[bufnr] = { lines = lines, text = text, shown = true, watched = old and old.watched or false }
-  watch(bufnr)
-  draw(bufnr)
-end
-
---- The numbers that the server has of the text as it is, where no program was profiled: what compilers say of each kernel.
----@param client vim.lsp.Client
----@param bufnr integer
----@param say_nothing_is_there boolean
-local function ask(client, bufnr, say_nothing_is_there)
   local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
   requests.ask(client, 'stitchcuda/heat', params, function(found)
-    if not vim.api.nvim_buf_is_loaded(bufnr) or found.version ~= vim.lsp.util.buf_versions[bufnr] then
+    local current = vim.api.nvim_buf_is_loaded(bufnr) and found.version == vim.lsp.util.buf_versions[bufnr]
+    if not shown_in[bufnr] or not current then
       return
     end
-    local lines = {}
-    for _, number in ipairs(found.lines) do
-      if type(number.heat) == 'number' and number.heat > 0 then
-        lines[#lines + 1] = {
-          line = number.line + 1,
-          share = number.heat,
-          text = ('%s %g (%s)'):format(number.label, number.value, number.source),
-        }
-      end
-    end
-    M.set(bufnr, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), lines)
-    by_buffer[bufnr].of_server = true
-    if #lines == 0 and say_nothing_is_there then
+    if draw(bufnr, found.lines) == 0 and asked then
       ui.say(
-        #found.lines > 0 and 'compilers know of nothing that slows a line of this file down.'
+        #found.lines > 0 and 'nothing is known that slows a line of this file down; `:StitchCuda profile` looks closer.'
           or 'there are no numbers of this text: save the file to compile it, or `:StitchCuda profile`.'
       )
     end
   end)
 end
 
+---@param bufnr integer
+local function follow(bufnr)
+  local heat = shown_in[bufnr]
+  vim.api.nvim_buf_attach(bufnr, false, {
+    on_lines = function(_, changed)
+      if shown_in[changed] ~= heat then
+        return true
+      end
+      clear(changed)
+      heat.edits = heat.edits + 1
+      local edits = heat.edits
+      vim.defer_fn(function()
+        if shown_in[changed] == heat and heat.edits == edits then
+          ask(changed, false)
+        end
+      end, REST)
+    end,
+    on_detach = function(_, gone)
+      shown_in[gone] = nil
+    end,
+  })
+end
+
+---@param bufnr integer
+---@param asked boolean
+local function show(bufnr, asked)
+  if not shown_in[bufnr] then
+    shown_in[bufnr] = { edits = 0 }
+    follow(bufnr)
+  end
+  ask(bufnr, asked)
+end
+
 --- Shows it or hides it.
 ---@param bufnr integer
 function M.toggle(bufnr)
-  local heat = by_buffer[bufnr]
-  if heat and (heat.shown or not heat.of_server) then
-    heat.shown = not heat.shown
-    return draw(bufnr)
+  if shown_in[bufnr] then
+    shown_in[bufnr] = nil
+    return clear(bufnr)
   end
-  local client = requests.client(bufnr)
-  if client then
-    ask(client, bufnr, true)
+  if requests.client(bufnr) then
+    show(bufnr, true)
   end
 end
 
---- `stitchcuda/job`: after a compile there are new numbers.
+--- `stitchcuda/job`: after a profile or a compile there are new numbers.
 ---@type lsp.Handler
 function M.on_job(_, job, ctx)
   local client = vim.lsp.get_client_by_id(ctx.client_id)
-  if not client or job.kind ~= 'compile' or job.state ~= 'done' then
+  if not client or job.state ~= 'done' then
     return
   end
-  for bufnr, heat in pairs(by_buffer) do
-    if heat.of_server and heat.shown and client.attached_buffers[bufnr] then
-      ask(client, bufnr, false)
+  if job.kind == 'compile' then
+    for bufnr in pairs(shown_in) do
+      ask(bufnr, false)
+    end
+  elseif job.kind == 'profile' and type(job.uri) == 'string' then
+    local bufnr = vim.uri_to_bufnr(job.uri)
+    if client.attached_buffers[bufnr] and require('stitchcuda.options').get().heat then
+      show(bufnr, true)
     end
   end
 end

@@ -16,24 +16,35 @@ t.run(function()
   vim.cmd('StitchCuda report')
   t.wait_for_message('there are no runs yet')
 
-  -- Heat, of this text only.
+  -- Heat: it moves with its line, goes when its function changes, and is back when that is undone.
   local heat = require('stitchcuda.heat')
+  local function hot()
+    return heat.shown(bufnr)[t.line_of(bufnr, 'powf')]
+  end
   vim.cmd('StitchCuda profile')
-  local hot = t.wait('heat', function()
-    return heat.shown(bufnr)[t.line_of(bufnr, 'powf')]
-  end)
-  t.check(hot:find('%d%% .*sectors %(sim:h200%)'), hot)
+  local text = t.wait('heat', hot)
+  t.check(text:find('^%d+%% of what the program moves .*sectors.*sim:h200'), text)
   vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { '// a line more' })
-  t.pause(100)
-  t.check(next(heat.shown(bufnr)) == nil, 'no heat of another text')
+  t.check(next(heat.shown(bufnr)) == nil, 'no heat of a text that nobody looked at')
+  t.wait('heat of the line that moved', hot)
+  local place = t.line_of(bufnr, 'powf')
+  vim.api.nvim_buf_set_lines(bufnr, place - 1, place - 1, false, { '  int j = 0;' })
+  t.pause(1000)
+  t.check(next(heat.shown(bufnr)) == nil, 'no heat of another kernel')
   vim.cmd.undo()
-  t.wait('heat again', function()
-    return heat.shown(bufnr)[t.line_of(bufnr, 'powf')]
-  end)
+  t.wait('heat again', hot)
   vim.cmd('StitchCuda heat')
   t.check(next(heat.shown(bufnr)) == nil, 'hidden')
   vim.cmd('StitchCuda heat')
-  t.check(next(heat.shown(bufnr)) ~= nil, 'shown')
+  t.wait('heat again', hot)
+  -- What is not saved is not profiled.
+  vim.bo[bufnr].modified = true
+  vim.cmd('StitchCuda profile --device sim:h200')
+  t.wait_for_message('write the file first')
+  vim.cmd.write()
+  vim.cmd('StitchCuda profile --device sim:h200')
+  t.check(t.page('profile'):find('warps; 3'), t.page('profile'))
+  vim.cmd.close()
 
   t.check(vim.deep_equal(vim.fn.getcompletion('StitchCuda verify e', 'cmdline'), { 'e.cu' }), 'files')
   vim.cmd('StitchCuda verify e.cu')

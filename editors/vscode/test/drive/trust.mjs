@@ -51,7 +51,7 @@ export async function trust({ tools, out, vsix, settings, environment, folder: c
       await at.command("Workspaces: Manage Workspace Trust");
       await page.locator(".workspace-trust-editor .monaco-button", { hasText: "Trust" }).first().click();
       await page.locator(".statusbar-item", { hasText: "Restricted Mode" }).waitFor({ state: "detached" });
-      await page.locator(".tab", { hasText: "energy.cu" }).first().click();
+      await page.keyboard.press("Escape");
       await at.lens("Optimize").waitFor();
       await at.line(/registers/).waitFor();
     });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { Workbench } from "./page.mjs";
-import { installExtension, openBrowser, startEditor, WAIT, workbench } from "./workbench.mjs";
+import { installExtension, openBrowser, startEditor, workbench } from "./workbench.mjs";
 
 export async function ui({ tools, out, vsix, settings, environment, folder: copy }) {
   const editor = await startEditor({
@@ -32,7 +32,7 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await at.lens("Optimize").click();
       await page.locator('.statusbar-item[id*="stitchcuda.jobs"]', { hasText: "Optimize" }).waitFor();
       await page.locator('.statusbar-item[id*="stitchcuda.jobs"]').click();
-      await page.locator(".pane-body .monaco-list-row", { hasText: /Optimize.*(building|running|measuring)/ }).waitFor();
+      await page.locator(".pane-body .monaco-list-row", { hasText: /Optimize.*(building|running the|measuring)/ }).waitFor();
       await at.shot("jobs");
     });
     await at.check("its end is said with what was gained, and the difference is a click away", async () => {
@@ -66,8 +66,10 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await at.line(/registers/).waitFor();
     });
     await at.check("heat is drawn in the gutter", async () => {
-      await at.command("StitchCUDA: Toggle Heat in the Gutter");
-      await page.locator(".glyph-margin-widgets .cgmr, .margin-view-overlays .cgmr").first().waitFor({ timeout: WAIT });
+      await page.locator(".tab", { hasText: "Evidence" }).locator(".codicon-close").click();
+      await at.command("StitchCUDA: Profile This Program");
+      await page.locator(".pane-body .monaco-list-row", { hasText: /Profile transpose.cu.*done/ }).waitFor();
+      await at.until("lines that are hot and lines that are less so", async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3);
       await at.shot("heat");
     });
     await at.check("the walkthrough has three steps", async () => {

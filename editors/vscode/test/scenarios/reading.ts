@@ -1,7 +1,7 @@
 // What a person sees who opens a file: squiggles, hints, hovers, lenses, heat.
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { extension, findings, open, ours, until } from "../harness";
+import { extension, findings, job, open, ours, until } from "../harness";
 import type { Scenarios } from "../suite";
 
 const whole = (document: vscode.TextDocument): vscode.Range => new vscode.Range(0, 0, document.lineCount, 0);
@@ -58,6 +58,18 @@ export const reading: Scenarios = {
     await vscode.commands.executeCommand("stitchcuda.toggleHeat");
     await until("no numbers where it is off", () => shown() === 0);
     await vscode.commands.executeCommand("workbench.action.files.revert");
+  },
+
+  "a profile heats the lines that move most": async () => {
+    const { document } = await open("energy.cu");
+    await vscode.commands.executeCommand("stitchcuda.profileFile");
+    const done = await job("the end of the profile", (one) => one.kind === "profile" && one.state !== "running");
+    assert.equal(done.state, "done", JSON.stringify(done));
+    const hottest = await until("its heat", () =>
+      extension().heat.shown.get(document.uri.toString())?.find((number) => number.quantity === "traffic" && number.heat === 1));
+    assert.equal(hottest.line, 3);
+    await vscode.commands.executeCommand("stitchcuda.toggleHeat");
+    return hottest.label;
   },
 
   "no channel and no document comes up by itself": async () => {

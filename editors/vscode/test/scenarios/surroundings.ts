@@ -1,7 +1,7 @@
 // What is around the work: commands, the doctor, pausing, where the server is found.
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { extension, open, until } from "../harness";
+import { extension, open, set, until } from "../harness";
 import type { Scenarios } from "../suite";
 
 export const surroundings: Scenarios = {
@@ -34,6 +34,22 @@ export const surroundings: Scenarios = {
     const { last } = extension().status;
     assert.match(last?.toolkit ?? "", /^CUDA /);
     assert.equal(last?.restricted, false);
+  },
+
+  "messages are traced where that is set, and only there": async () => {
+    const { document } = await open("energy.cu");
+    await set("trace.server", "messages");
+    // The trace is a document like any other once it is shown.
+    await vscode.commands.executeCommand("stitchcuda.showTrace");
+    const traced = (): string =>
+      vscode.workspace.textDocuments.find((one) => one.uri.scheme === "output" && one.uri.path.includes("Trace"))?.getText() ?? "";
+    await until("a message in the trace", async () => {
+      await vscode.commands.executeCommand("vscode.executeHoverProvider", document.uri, new vscode.Position(1, 20));
+      return traced().includes("textDocument/hover");
+    });
+    assert.ok(!traced().includes("__global__"), "no text of a file, unless it is asked for");
+    await set("trace.server", undefined);
+    await vscode.commands.executeCommand("workbench.action.closePanel");
   },
 
   "a setting that names no server is said, and the next one counts": async () => {

@@ -6,6 +6,8 @@ use stitch_findings::{AnchorState, Measurement, Quantity, Unit};
 use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::guard;
+use crate::profile::Moved;
+use crate::session::Session;
 use crate::view::View;
 
 /// One number of one line.
@@ -32,7 +34,7 @@ struct Number<'a> {
 ///
 /// # Errors
 /// None that a client can mend.
-pub fn heat(view: &View) -> Result<Value> {
+pub fn heat(session: &Session, view: &View) -> Result<Value> {
     let fresh = view.measurements.iter().filter(|measured| measured.state != AnchorState::Stale);
     let number = |measured: &crate::view::Placed<Measurement>| {
         let Measurement { quantity, value, subject, provenance, .. } = &measured.item;
@@ -49,8 +51,27 @@ pub fn heat(view: &View) -> Result<Value> {
     };
     let mut lines: Vec<Value> =
         fresh.map(number).collect::<std::result::Result<_, _>>().map_err(|_| Error::internal_error())?;
+    lines.extend(moved(session, view));
     lines.sort_by_key(|number| number["line"].as_u64());
     Ok(json!({ "uri": &*view.document.uri, "version": view.document.version, "lines": lines }))
+}
+
+/// What each line moves, where the program was profiled. The heaviest is hottest.
+fn moved(session: &Session, view: &View) -> Vec<Value> {
+    let (lines, device) = session.profiles.lines(&view.document.key, &view.document.text.to_source());
+    let most = lines.iter().map(|line| line.weight).max().unwrap_or(1);
+    let all: u64 = lines.iter().map(|line| line.weight).sum();
+    #[allow(clippy::cast_precision_loss, reason = "counters stay far below 2^53")]
+    let share = |weight: u64, of: u64| weight as f64 / of.max(1) as f64;
+    let number = |line: &Moved| {
+        json!({
+            "line": view.range_here(line.span).start.line, "quantity": "traffic",
+            "label": format!("of what the program moves and waits for: {}", line.words),
+            "value": share(line.weight, all), "unit": Unit::Ratio, "subject": "this line",
+            "heat": share(line.weight, most), "source": format!("counted on {device}"),
+        })
+    };
+    lines.iter().map(number).collect()
 }
 
 /// The answer for a document that is not open.

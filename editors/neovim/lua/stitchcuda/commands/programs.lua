@@ -2,6 +2,7 @@
 
 local cli = require('stitchcuda.cli')
 local options = require('stitchcuda.options')
+local requests = require('stitchcuda.requests')
 local ui = require('stitchcuda.ui')
 
 local M = {}
@@ -28,76 +29,24 @@ local function written_file(bufnr)
   return path
 end
 
---- What is under each line of a profile's kernels, as a share of all.
----
---- A line has no time of its own on the simulator; what counts is what it makes the machine do: instructions of warps, sectors, wavefronts
---- of shared memory, and updates that wait.
----@param profile table
----@param path string
----@return stitchcuda.HeatLine[]
-function M.heat_of(profile, path)
-  local sums, all = {}, 0
-  for _, kernel in ipairs(profile.kernels or {}) do
-    for _, line in ipairs(kernel.counters.lines or {}) do
-      local count = line.count
-      local work = count.warps + count.sectors + count.wavefronts + count.serialised
-      all = all + work
-      if vim.fs.normalize(line.file) == vim.fs.normalize(path) then
-        local sum = sums[line.line] or { work = 0, warps = 0, sectors = 0, wavefronts = 0, serialised = 0 }
-        sum.work = sum.work + work
-        for _, name in ipairs({ 'warps', 'sectors', 'wavefronts', 'serialised' }) do
-          sum[name] = sum[name] + count[name]
-        end
-        sums[line.line] = sum
-      end
-    end
-  end
-  local lines = {}
-  for number, sum in pairs(sums) do
-    local parts = { ('%d instr.'):format(sum.warps) }
-    for _, name in ipairs({ 'sectors', 'wavefronts' }) do
-      if sum[name] > 0 then
-        parts[#parts + 1] = ('%d %s'):format(sum[name], name)
-      end
-    end
-    if sum.serialised > 0 then
-      parts[#parts + 1] = ('%d updates wait'):format(sum.serialised)
-    end
-    lines[#lines + 1] = {
-      line = number,
-      share = all > 0 and sum.work / all or 0,
-      text = ('%s (%s)'):format(table.concat(parts, ', '), profile.device),
-    }
-  end
-  return lines
-end
-
+--- Without flags the server profiles, as a job, and the lines get heat; with flags the program does, and its report is shown.
 ---@param call stitchcuda.Call
 function M.profile(call)
+  if #call.arguments == 0 then
+    local client = requests.client(call.bufnr)
+    if client then
+      local command = { command = 'stitchcuda.profile', arguments = { vim.uri_from_bufnr(call.bufnr) } }
+      requests.execute(client, command, call.bufnr, requests.begun)
+    end
+    return
+  end
   local path = written_file(call.bufnr)
   if not path then
     return
   end
-  local text = vim.api.nvim_buf_get_lines(call.bufnr, 0, -1, false)
-  local arguments = { 'profile', path, '--format', 'json' }
-  vim.list_extend(arguments, call.arguments)
   ui.say(('profiling %s ...'):format(vim.fs.basename(path)))
-  cli.run(arguments, function(ran)
-    local profile = cli.json(ran)
-    if not profile then
-      return ui.say(cli.trouble(ran), vim.log.levels.ERROR)
-    end
-    local lines = M.heat_of(profile, path)
-    if options.get().heat and vim.api.nvim_buf_is_loaded(call.bufnr) then
-      require('stitchcuda.heat').set(call.bufnr, text, lines)
-    end
-    local faults = profile.faults or {}
-    local level = #faults > 0 and vim.log.levels.WARN or vim.log.levels.INFO
-    local said = ('%s on %s: %d kernels'):format(vim.fs.basename(path), profile.device, #(profile.kernels or {}))
-    ui.say(
-      #faults > 0 and ('%s, %d faults; `stitchcuda profile` names them.'):format(said, #faults) or said .. '.',
-      level
-    )
+  cli.run(vim.list_extend({ 'profile', path }, call.arguments), function(ran)
+    ui.show({ name = 'profile', lines = ui.lines(ran.out .. ran.err) })
   end, vim.fs.dirname(path))
 end
 
