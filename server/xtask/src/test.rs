@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Command::new(&binary).args(["toolchain", "install", TEST_CUDA]).env("STITCHCUDA_CACHE_DIR", &cache),
     )?;
     install_clang();
-    if cfg!(target_os = "linux") {
+    if cfg!(target_os = "linux") && !arguments.no_editors {
         editors::neovim::install(&cache)?;
     }
     run_tests(arguments, &root, &binary, &cache)?;
