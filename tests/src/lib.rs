@@ -5,3 +5,7 @@ pub mod cli;
 pub mod endless;
 pub mod endpoint;
 pub mod lsp_client;
+#[cfg(target_os = "linux")]
+pub mod neovim;
+#[cfg(target_os = "linux")]
+pub mod optimizing;

@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
-use stitch_toolchain::discovery::Version;
-use stitch_toolchain::doctor::{self, DeviceFacts, Health, Item, Status as Condition};
+use stitch_toolchain::doctor::{self, Health, Item, Status as Condition};
 use stitch_verifier::device;
 use stitch_verifier::sandbox::{GpuProof, Sandbox};
 
@@ -29,7 +28,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let search = surrounding.search(&surrounding.config_for(None));
     let runtime = tokio::runtime::Runtime::new().context("no threads to look with")?;
     let health = runtime.block_on(async {
-        let facts = facts().await;
+        let facts = device::facts().await;
         let mut health = doctor::examine(&search, Some(&facts)).await;
         health.items.extend(sandbox(!facts.devices.is_empty()).await);
         health
@@ -45,19 +44,6 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     } else {
         Status::Bad
     })
-}
-
-async fn facts() -> DeviceFacts {
-    let devices = device::devices().await;
-    let word = |device: &device::Device| {
-        let gibibytes = device.memory as f64 / f64::from(1 << 30);
-        format!("{}, {}, {gibibytes:.0} GiB", device.name, device.architecture.real())
-    };
-    DeviceFacts {
-        driver: devices.first().map(|device| Version { major: device.driver.0, minor: device.driver.1 }),
-        devices: devices.iter().map(word).collect(),
-        problem: None,
-    }
 }
 
 /// What the sandbox would have active, and whether a GPU works in there: a kernel is run to see.

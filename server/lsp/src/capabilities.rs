@@ -47,6 +47,20 @@ pub struct ClientFeatures {
     pub configuration_registration: bool,
     /// Registers file watchers at run time.
     pub watched_files: bool,
+    /// What a plugin of ours asks for beyond the protocol.
+    pub plugin: Plugin,
+}
+
+/// What `experimental.stitchcuda` of the client's capabilities asks for; see `editors/PROTOCOL.md`. A client that asks for nothing is sent
+/// nothing of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plugin {
+    /// Is told of jobs.
+    pub jobs: bool,
+    /// Shows candidates itself, and says what becomes of them.
+    pub review: bool,
+    /// Shows the state of the server.
+    pub status: bool,
 }
 
 impl ClientFeatures {
@@ -75,6 +89,11 @@ impl ClientFeatures {
             configuration: is("/workspace/configuration"),
             configuration_registration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
             watched_files: is("/workspace/didChangeWatchedFiles/dynamicRegistration"),
+            plugin: Plugin {
+                jobs: is("/experimental/stitchcuda/jobs"),
+                review: is("/experimental/stitchcuda/review"),
+                status: is("/experimental/stitchcuda/status"),
+            },
         }
     }
 }

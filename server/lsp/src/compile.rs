@@ -61,7 +61,8 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -
     let path = document.path.clone()?;
     let language = document.to_analyse()?;
     let config = session.configuration.for_path(Some(&path));
-    if !session.configuration.is_trusted() || reason == Reason::Saved && !config.compile.on_save {
+    let by_itself = config.compile.on_save && session.may_run_by_itself();
+    if !session.configuration.is_trusted() || reason == Reason::Saved && !by_itself {
         return None;
     }
     // New in the editor and not saved yet, or deleted behind its back: nothing is wrong, and there is nothing to compile.
@@ -89,6 +90,7 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, path: PathBuf, config
     let job = session.jobs.start(request, move |context| async move {
         compile(&for_job, &compiled, &path, &config, &context).await
     });
+    session.board.write(job.id(), |card| card.uri = Some(document.uri.to_string()));
     session.compiles.put(document.key.clone(), job.id());
     job.id()
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
+use stitch_agents::engines::Engines;
 use stitch_session::config::{Config, Folder, Settings, Surroundings};
+use stitch_verifier::program;
 use tower_lsp::Client;
 use tower_lsp::ls_types::ConfigurationItem;
 
@@ -54,6 +56,11 @@ impl Configuration {
         let around =
             folders.iter().filter_map(|uri| Key::of(uri).to_path()).filter(|folder| path.starts_with(folder));
         around.max_by_key(|folder| folder.components().count())
+    }
+
+    /// The first folder of the workspace: what holds there is shown where no file is meant.
+    pub fn first_folder(&self) -> Option<PathBuf> {
+        self.workspace().folders.first().and_then(|uri| Key::of(uri).to_path())
     }
 
     /// The folder of the project that a file is in: that of the workspace, or above it the root of the repository, since an editor
@@ -164,6 +171,27 @@ pub fn changed(session: &Session) {
     session.say_warnings();
     session.publisher.mark(open.into_iter().map(|(key, _)| key));
     refresh(session);
+}
+
+/// Says in the status what the settings make of device and engine. Asks the driver, so never from a handler.
+pub async fn tell_status(session: &Session) {
+    let folder = session.configuration.first_folder();
+    let config = session.configuration.for_path(folder.as_deref());
+    let device = program::choose(&config.device).await;
+    let device = device.map_or_else(|error| format!("none: {error}"), |device| device.to_string());
+    let engine = Engines::choose(&config, None, None, None);
+    let engine = match engine {
+        Ok(engine) => match engine.model() {
+            Some(model) => format!("{} ({model})", engine.name()),
+            None => engine.name().to_owned(),
+        },
+        Err(error) => format!("none: {error}"),
+    };
+    let restricted = !session.configuration.is_trusted();
+    session.status.update(&session.notices, |status| {
+        (status.device, status.engine) = (Some(device), Some(engine));
+        status.restricted = restricted;
+    });
 }
 
 /// Asks the client to ask again for what it shows beside the text.

@@ -32,6 +32,17 @@ const REQUESTS: &[&str] = &[
     "inlayHint/resolve",
     "textDocument/codeAction",
     "workspace/executeCommand",
+    "stitchcuda/jobs",
+    "stitchcuda/cancel",
+    "stitchcuda/runs",
+    "stitchcuda/run",
+    "stitchcuda/candidate",
+    "stitchcuda/accept",
+    "stitchcuda/reject",
+    "stitchcuda/status",
+    "stitchcuda/pause",
+    "stitchcuda/heat",
+    "stitchcuda/doctor",
 ];
 
 /// The notifications that do something. With an id they are refused as what they are not.
@@ -184,6 +195,10 @@ where
             && let Some(features) = params.as_mut().and_then(initialize::simplify)
         {
             self.session.set_features(features);
+        }
+        if method.starts_with("stitchcuda/") && params.is_none() {
+            // Clients leave out what is empty.
+            params = Some(Value::Null);
         }
         if method == "shutdown" {
             // It takes none; some clients send an empty object, and an editor must be able to end its server.

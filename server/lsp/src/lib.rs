@@ -13,6 +13,7 @@
 //! process ends within two seconds of its client (`watchdog`).
 
 mod analysis;
+mod board;
 mod capabilities;
 mod closed;
 mod compile;
@@ -33,11 +34,14 @@ mod notices;
 mod optimize;
 mod outbox;
 mod plain;
+mod plugin;
+mod profile;
 mod progress;
 mod publisher;
 mod related;
 mod resources;
 mod review;
+mod runs;
 mod server;
 mod session;
 mod status;
@@ -139,7 +143,18 @@ pub async fn serve(
 fn service(session: &Arc<Session>, watchdog: &Watchdog) -> (LspService<Server>, tower_lsp::ClientSocket) {
     let (session, watchdog) = (session.clone(), watchdog.clone());
     let builder = LspService::build(|client| Server { session, client, watchdog })
-        .custom_method("window/workDoneProgress/cancel", Server::cancel_progress);
+        .custom_method("window/workDoneProgress/cancel", Server::cancel_progress)
+        .custom_method("stitchcuda/jobs", Server::plugin_jobs)
+        .custom_method("stitchcuda/cancel", Server::plugin_cancel)
+        .custom_method("stitchcuda/runs", Server::plugin_runs)
+        .custom_method("stitchcuda/run", Server::plugin_run)
+        .custom_method("stitchcuda/candidate", Server::plugin_candidate)
+        .custom_method("stitchcuda/accept", Server::plugin_accept)
+        .custom_method("stitchcuda/reject", Server::plugin_reject)
+        .custom_method("stitchcuda/status", Server::plugin_status)
+        .custom_method("stitchcuda/pause", Server::plugin_pause)
+        .custom_method("stitchcuda/heat", Server::plugin_heat)
+        .custom_method("stitchcuda/doctor", Server::plugin_doctor);
     #[cfg(test)]
     let builder = tests::hooks::add(builder);
     builder.finish()

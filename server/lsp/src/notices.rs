@@ -31,8 +31,18 @@ pub struct Status {
     /// What it compiles for, and who says so: `sm_90`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
+    /// Where kernels run: `cuda:0 (NVIDIA H200)`, `sim:h200`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// What plans and codes: `builtin`, or `llm` with the model where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// Whether a job runs.
     pub busy: bool,
+    /// Whether the person wants nothing to be compiled by itself.
+    pub paused: bool,
+    /// Whether the workspace is not trusted, so that no program is run.
+    pub restricted: bool,
 }
 
 /// How well it goes.
@@ -54,6 +64,22 @@ impl Notification for StatusChanged {
     const METHOD: &'static str = "stitchcuda/status";
 }
 
+/// The notification `stitchcuda/job`.
+pub enum JobChanged {}
+
+impl Notification for JobChanged {
+    type Params = serde_json::Value;
+    const METHOD: &'static str = "stitchcuda/job";
+}
+
+/// The notification `stitchcuda/review`.
+pub enum ReviewOffered {}
+
+impl Notification for ReviewOffered {
+    type Params = serde_json::Value;
+    const METHOD: &'static str = "stitchcuda/review";
+}
+
 /// Something to say.
 #[derive(Debug)]
 pub enum Notice {
@@ -63,6 +89,10 @@ pub enum Notice {
     Show(MessageType, String),
     /// For the status line.
     Status(Status),
+    /// For the list of jobs.
+    Job(serde_json::Value),
+    /// A candidate that the person may look at.
+    Review(serde_json::Value),
 }
 
 /// The saying end.
@@ -96,6 +126,16 @@ impl Notices {
         self.say(Notice::Status(status));
     }
 
+    /// A job as it is now.
+    pub fn job(&self, job: serde_json::Value) {
+        self.say(Notice::Job(job));
+    }
+
+    /// A candidate that the person may look at.
+    pub fn review(&self, offer: serde_json::Value) {
+        self.say(Notice::Review(offer));
+    }
+
     fn say(&self, notice: Notice) {
         // Full: the client does not read, and nobody sees it either way.
         let _ = self.0.try_send(notice);
@@ -124,6 +164,9 @@ pub async fn run(
                 }
             }
             Notice::Show(kind, text) => client.show_message(kind, text).await,
+            Notice::Job(job) => client.send_notification::<JobChanged>(job).await,
+            Notice::Review(offer) => client.send_notification::<ReviewOffered>(offer).await,
+            Notice::Status(_) if !session.features().plugin.status => {}
             Notice::Status(status) => {
                 let status = serde_json::to_value(status).unwrap_or_default();
                 client.send_notification::<StatusChanged>(status).await;

@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use stitch_agents::engines::Engines;
 use stitch_agents::optimize::{Aim, CudaJudgement, Event, Judgement, Observer, OptimizeError, aim, optimize};
-use stitch_agents::run::{Conclusion, Entry, Manifest, Run};
+use stitch_agents::run::{Conclusion, Entry, Manifest, Outcome, Run};
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::Span;
-use stitch_session::folders::Folders;
 use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
 use stitch_verifier::declared::Declared;
 use stitch_verifier::harness::Answers;
@@ -21,12 +20,18 @@ use stitch_verifier::program::{self, Builder, Program, Target};
 use tower_lsp::ls_types::MessageType;
 
 use crate::documents::Document;
-use crate::review;
 use crate::session::Session;
-use crate::toolkit;
+use crate::{review, runs, toolkit};
 
 /// How long one run of a program may take.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// Whether anything of a document can be optimised, as far as that can be told without looking into it.
+pub fn is_possible(session: &Session, document: &Document) -> bool {
+    document.to_analyse() == Some(Language::Cuda)
+        && document.path.is_some()
+        && session.configuration.is_trusted()
+}
 
 /// What a selection of a document can be optimised as.
 ///
@@ -57,9 +62,14 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>, selection: Span) 
     let request = Request::new(JobKind::Optimize, format!("Optimize {of}")).limit(Limit::Processor);
     let (for_job, optimised) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
+        let job = context.id();
         let (run, conclusion) = work(&for_job, &optimised, aim, selection, &context).await?;
+        for_job.board.write(job, |card| {
+            card.said = Some(conclusion.said.clone());
+            (card.attempt, card.speedup) = (conclusion.best, conclusion.gain);
+        });
         // The job is over; that the person takes time to look at the result is not part of it.
-        tokio::spawn(review::offer(for_job.clone(), optimised.clone(), run, conclusion));
+        tokio::spawn(review::offer(for_job.clone(), job, optimised.clone(), run, conclusion));
         Ok(())
     });
     Ok(job.id())
@@ -88,9 +98,7 @@ async fn work(
     let kernel =
         analysis.outline().kernels().find(|kernel| aim.kernel.as_ref() == Some(&kernel.qualified_name));
     let declared = Declared::of(&text, kernel).map_err(JobError::failed)?;
-    let runs = Folders::find()
-        .state
-        .ok_or_else(|| JobError::failed("No folder for runs is known; set STITCHCUDA_STATE_DIR."))?;
+    let runs = runs::folder().map_err(JobError::Failed)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let manifest = Manifest {
         schema: Manifest::SCHEMA.to_owned(),
@@ -131,11 +139,16 @@ async fn work(
         tolerance: manifest.tolerance,
         precision: manifest.precision,
     }));
-    if let Some(notice) = engine.first_notice(&runs) {
+    if let Some(notice) = engine.first_notice(runs.parent().unwrap_or(&runs)) {
         session.notices.show(MessageType::INFO, notice);
     }
-    let mut run = Run::create(&runs.join("runs"), manifest, &text).map_err(JobError::failed)?;
-    let teller = Teller { context: context.clone() };
+    let mut run = Run::create(&runs, manifest, &text).map_err(JobError::failed)?;
+    session.board.write(context.id(), |card| {
+        card.uri = Some(document.uri.to_string());
+        card.run = Some(run.manifest().id.clone());
+        card.device = Some(run.manifest().device.clone());
+    });
+    let teller = Teller { session: session.clone(), context: context.clone() };
     match optimize(&mut run, &judgement, &mut engine, &teller, context.cancellation()).await {
         Ok(conclusion) => Ok((run, conclusion)),
         Err(OptimizeError::Cancelled) => Err(JobError::Cancelled),
@@ -150,6 +163,7 @@ async fn work(
 
 /// Shows what happens as the job's progress.
 struct Teller {
+    session: Arc<Session>,
     context: Context,
 }
 
@@ -162,6 +176,12 @@ impl Observer for Teller {
                 self.context.progress(format!("{role} answers: {bytes} bytes"), None);
             }
             Event::Happened { entry: Entry::Attempt(attempt) } => {
+                self.session.board.write(self.context.id(), |card| {
+                    let better = attempt.gain > card.speedup && attempt.outcome == Outcome::Kept;
+                    if better {
+                        (card.attempt, card.speedup) = (Some(attempt.number), attempt.gain);
+                    }
+                });
                 self.context.note(format!("attempt {}: {}: {}", attempt.number, attempt.title, attempt.said));
             }
             Event::Happened { .. } => {}

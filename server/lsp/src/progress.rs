@@ -14,8 +14,8 @@ use tower_lsp::ls_types::{
     WorkDoneProgressEnd, WorkDoneProgressReport,
 };
 
-use crate::guard;
 use crate::session::Session;
+use crate::{board, guard};
 
 /// Tokens are `stitchcuda/7` for job 7.
 const PREFIX: &str = "stitchcuda/";
@@ -41,10 +41,14 @@ pub async fn run(session: Arc<Session>, client: Client, mut events: Listener) {
                     session.status.trouble(&session.notices, message);
                 }
             }
-            Happening::Note { message } => session.notices.info(format!("{title}: {message}")),
+            Happening::Note { message } => {
+                session.board.write(job, |card| card.note = Some(message.clone()));
+                session.notices.info(format!("{title}: {message}"));
+            }
             Happening::Progress { .. } => {}
         }
         session.status.update(&session.notices, |status| status.busy = !running.is_empty());
+        board::tell(&session, job);
         if let Some(sender) = shown.get(&job) {
             // Its task ends only when the client did not accept the token.
             let _ = sender.send(happening);

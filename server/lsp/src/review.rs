@@ -1,17 +1,22 @@
-//! Offers the best attempt of a run for review: as an edit that the editor shows before it makes it, or as a question.
+//! Offers the best attempt of a run for review: to a plugin that shows candidates itself, as an edit that the editor shows before it
+//! makes it, or as a question.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::json;
 use stitch_agents::patch::{self, Change};
 use stitch_agents::run::{Conclusion, Run};
 use stitch_analysis::Text;
 use stitch_findings::Span;
+use stitch_session::jobs::JobId;
 use tower_lsp::ls_types::{
     AnnotatedTextEdit, ChangeAnnotation, DocumentChanges, MessageActionItem, MessageType, OneOf,
     OptionalVersionedTextDocumentIdentifier, TextDocumentEdit, TextEdit, Uri, WorkspaceEdit,
 };
 
+use crate::board::{self, Decision};
+use crate::capabilities::ClientFeatures;
 use crate::documents::Document;
 use crate::session::Session;
 use crate::to_proto;
@@ -22,8 +27,14 @@ const ANNOTATION: &str = "stitchcuda.optimize";
 const APPLY: &str = "Apply";
 const DISCARD: &str = "Discard";
 
-/// Offers the result of a run that began with `document`.
-pub async fn offer(session: Arc<Session>, document: Arc<Document>, run: Run, conclusion: Conclusion) {
+/// Offers the result of a run that `job` made, and that began with `document`.
+pub async fn offer(
+    session: Arc<Session>,
+    job: JobId,
+    document: Arc<Document>,
+    run: Run,
+    conclusion: Conclusion,
+) {
     let target = run.manifest().target.clone();
     let id = run.manifest().id.clone();
     let Some(number) = conclusion.best else {
@@ -39,6 +50,15 @@ pub async fn offer(session: Arc<Session>, document: Arc<Document>, run: Run, con
     drop(run);
     let Some(client) = session.client() else { return };
     let features = session.features();
+    if features.plugin.review {
+        session.board.write(job, |card| card.decision = Some(Decision::Open));
+        board::tell(&session, job);
+        session.notices.review(json!({
+            "job": job, "run": id, "attempt": number, "uri": &*document.uri, "target": target,
+            "said": conclusion.said, "speedup": conclusion.gain, "isCurrent": is_current(&session, &document),
+        }));
+        return;
+    }
     let evidence = format!("{} Run {id}.", conclusion.said);
     if !features.annotated_edits {
         let question = format!("{target}: {evidence}");
@@ -60,15 +80,35 @@ pub async fn offer(session: Arc<Session>, document: Arc<Document>, run: Run, con
         return;
     }
     let Some(edit) = edit(&document, &changes, &features, &target, &evidence) else { return };
+    if let Err(reason) = make(&session, edit).await {
+        session.notices.info(format!("The edit of {target} was not made{reason}; it is in the run {id}."));
+    }
+}
+
+/// Makes an edit that the person has accepted already. Whether it was made; if not, the person is told.
+pub async fn apply(
+    session: &Session,
+    document: &Document,
+    changes: &[Change],
+    target: &str,
+    evidence: &str,
+) -> bool {
+    let features = ClientFeatures { annotated_edits: false, ..session.features() };
+    let Some(edit) = edit(document, changes, &features, target, evidence) else { return false };
+    let made = make(session, edit).await;
+    if let Err(reason) = &made {
+        session.notices.show(MessageType::WARNING, format!("The edit of {target} was not made{reason}."));
+    }
+    made.is_ok()
+}
+
+/// Asks the client for an edit; why it was not made, in parentheses, where that is known.
+async fn make(session: &Session, edit: WorkspaceEdit) -> Result<(), String> {
+    let client = session.client().ok_or_else(String::new)?;
     match client.apply_edit(edit).await {
-        Ok(answer) if answer.applied => {}
-        Ok(answer) => {
-            let reason = answer.failure_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-            session
-                .notices
-                .info(format!("The edit of {target} was not made{reason}; it is in the run {id}."));
-        }
-        Err(error) => session.notices.warn(format!("The edit of {target} was refused: {error}")),
+        Ok(answer) if answer.applied => Ok(()),
+        Ok(answer) => Err(answer.failure_reason.map(|reason| format!(" ({reason})")).unwrap_or_default()),
+        Err(error) => Err(format!(" ({error})")),
     }
 }
 
@@ -82,7 +122,7 @@ fn is_current(session: &Session, document: &Document) -> bool {
 fn edit(
     document: &Document,
     changes: &[Change],
-    features: &crate::capabilities::ClientFeatures,
+    features: &ClientFeatures,
     target: &str,
     evidence: &str,
 ) -> Option<WorkspaceEdit> {
@@ -113,7 +153,7 @@ fn edit(
     })
 }
 
-fn edits(text: &Text, changes: &[Change], features: &crate::capabilities::ClientFeatures) -> Vec<TextEdit> {
+fn edits(text: &Text, changes: &[Change], features: &ClientFeatures) -> Vec<TextEdit> {
     let edit = |change: &Change| TextEdit {
         range: to_proto::range(Span::new(change.start, change.end), text, features.encoding),
         new_text: change.text.clone(),

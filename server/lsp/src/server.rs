@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::uri::Key;
 use crate::view::View;
 use crate::watchdog::Watchdog;
-use crate::{compile, configuration, dependents, guard, progress, watched};
+use crate::{compile, configuration, dependents, guard, optimize, progress, watched};
 
 /// The server behind tower-lsp's router.
 #[derive(Debug)]
@@ -58,6 +58,9 @@ impl Server {
                 session.configuration.pull(&client).await;
             }
             configuration::changed(&session);
+            if session.features().plugin.status {
+                configuration::tell_status(&session).await;
+            }
         });
     }
 }
@@ -137,7 +140,8 @@ impl LanguageServer for Server {
 
     async fn code_lens(&self, _: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
         let view = self.view().await.filter(|(_, config)| config.code_lens.enable);
-        Ok(view.map(|(view, _)| lenses::lenses(&view)))
+        let can = |view: &View| optimize::is_possible(&self.session, &view.document);
+        Ok(view.map(|(view, _)| lenses::lenses(&view, can(&view))))
     }
 
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {

@@ -2,6 +2,7 @@
 //!
 //! Locks are held for microseconds, never across an await, and never two at once.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 
 use crate::analysis::Queue;
+use crate::board::Board;
 use crate::capabilities::ClientFeatures;
 use crate::compile::Compiles;
 use crate::configuration::Configuration;
@@ -22,6 +24,7 @@ use crate::documents::{Document, Documents, Outcome};
 use crate::headers::Headers;
 use crate::ingress::Phase;
 use crate::notices::Notices;
+use crate::profile::Profiles;
 use crate::publisher::Publisher;
 use crate::status::StatusLine;
 use crate::to_proto::{self, Publish, Target};
@@ -57,6 +60,12 @@ pub struct Session {
     pub ready: Notify,
     /// What runs in the background.
     pub jobs: Jobs,
+    /// What plugins are shown of that.
+    pub board: Board,
+    /// What the lines of programs move.
+    pub profiles: Profiles,
+    /// Whether the person wants nothing to be compiled by itself.
+    pub paused: AtomicBool,
     /// The last compile of each document.
     pub compiles: Compiles,
     /// The settings.
@@ -93,6 +102,9 @@ impl Session {
             publisher,
             notices,
             jobs: Jobs::new(runtime.clone(), gone.child_token(), Jobs::processors()),
+            board: Board::default(),
+            profiles: Profiles::default(),
+            paused: AtomicBool::new(false),
             ready: Notify::new(),
             compiles: Compiles::default(),
             configuration: Configuration::new(options.surroundings),
@@ -170,8 +182,14 @@ impl Session {
             compile::forget(self, &key);
             self.headers.forget(&key);
             self.type_checks.forget(&key);
+            self.profiles.forget(&key);
             closed::settle(self, &key);
         }
+    }
+
+    /// Whether programs may be started that nobody asked for: compiles on save, checks between keystrokes.
+    pub fn may_run_by_itself(&self) -> bool {
+        self.configuration.is_trusted() && !self.paused.load(Ordering::SeqCst)
     }
 
     /// Says what is wrong with the settings, each thing once.

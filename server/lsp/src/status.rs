@@ -14,6 +14,11 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
+    /// The status as it is.
+    pub fn now(&self) -> Status {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
     /// Changes the status; it is sent if it differs.
     pub fn update(&self, notices: &Notices, change: impl FnOnce(&mut Status)) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 
 use cudarc::driver::{result, sys};
 use serde::Serialize;
+use stitch_toolchain::discovery::Version;
+use stitch_toolchain::doctor::DeviceFacts;
 
 use crate::architecture::Architecture;
 
@@ -41,6 +43,20 @@ pub async fn devices() -> &'static [Device] {
         .await
         .unwrap_or_default();
     DEVICES.get_or_init(|| found)
+}
+
+/// What is known of the driver and the GPUs, as it is shown to people.
+pub async fn facts() -> DeviceFacts {
+    let devices = devices().await;
+    let word = |device: &Device| {
+        let gibibytes = device.memory as f64 / f64::from(1 << 30);
+        format!("{}, {}, {gibibytes:.0} GiB", device.name, device.architecture.real())
+    };
+    DeviceFacts {
+        driver: devices.first().map(|device| Version { major: device.driver.0, minor: device.driver.1 }),
+        devices: devices.iter().map(word).collect(),
+        problem: None,
+    }
 }
 
 /// The architecture to compile for: that of the first GPU.

@@ -3,7 +3,10 @@
 //! They are programs about this repository, for the people who work in it; nothing here ships.
 
 mod bench_lsp;
+mod editors;
 mod hits;
+mod install;
+mod package;
 mod recall;
 mod rewrites;
 mod test;
@@ -24,6 +27,10 @@ enum Command {
     Bench(bench_lsp::Arguments),
     /// What the static rules find in whole repositories, with a random sample to judge.
     Hits(hits::Arguments),
+    /// Builds from this checkout and installs into an editor.
+    Install(install::Arguments),
+    /// Makes the packages that are given away.
+    Package(package::Arguments),
     /// How many kernel definitions the outline finds in whole repositories.
     Recall(recall::Arguments),
     /// What the rewrites make of whole repositories, and why they refuse.
@@ -36,6 +43,8 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Bench(arguments) => bench_lsp::run(&arguments),
         Command::Hits(arguments) => hits::run(&arguments),
+        Command::Install(arguments) => install::run(&arguments),
+        Command::Package(arguments) => package::run(&arguments),
         Command::Recall(arguments) => recall::run(&arguments),
         Command::Rewrites(arguments) => rewrites::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),

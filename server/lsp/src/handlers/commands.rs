@@ -11,7 +11,7 @@ use crate::documents::Document;
 use crate::handlers::hover;
 use crate::resources::Resources;
 use crate::session::Session;
-use crate::{compile, from_proto, guard, optimize, progress};
+use crate::{compile, from_proto, guard, optimize, profile, progress};
 
 /// Says what is known of a kernel: `[{"uri", "kernel"}]` gives `{"kernel", "markdown"}`.
 pub const SHOW_KERNEL: &str = "stitchcuda.showKernel";
@@ -21,13 +21,15 @@ pub const EXPLAIN: &str = "stitchcuda.explain";
 pub const RECOMPILE: &str = "stitchcuda.recompile";
 /// Optimises what is selected: `[{"uri", "range"}]` gives `{"job"}`; the result is offered for review when the job ends.
 pub const OPTIMIZE: &str = "stitchcuda.optimize";
+/// Runs the program that a document is on the simulator, for the heat of its lines: `["file:///…"]` gives `{"job"}`.
+pub const PROFILE: &str = "stitchcuda.profile";
 /// Cancels a job: `[7]` gives whether it ran.
 pub const CANCEL: &str = "stitchcuda.cancel";
 /// Lists the jobs that run: `[]` gives `[{"id", "title"}]`.
 pub const JOBS: &str = "stitchcuda.jobs";
 
 /// All of them.
-pub const NAMES: &[&str] = &[SHOW_KERNEL, EXPLAIN, RECOMPILE, OPTIMIZE, CANCEL, JOBS];
+pub const NAMES: &[&str] = &[SHOW_KERNEL, EXPLAIN, RECOMPILE, OPTIMIZE, PROFILE, CANCEL, JOBS];
 
 /// Runs a command.
 ///
@@ -40,6 +42,7 @@ pub async fn execute(session: &Arc<Session>, command: &str, arguments: &[Value])
         EXPLAIN => explain(argument),
         RECOMPILE => recompile(session, argument),
         OPTIMIZE => optimize(session, argument),
+        PROFILE => profile(session, argument),
         CANCEL => {
             let job = argument.as_u64().and_then(progress::job_numbered);
             let job = job.ok_or_else(|| wrong(CANCEL, "the number of a job", argument))?;
@@ -91,6 +94,18 @@ fn optimize(session: &Arc<Session>, argument: &Value) -> Result<Value> {
         Err(reason) => {
             session.notices.show(MessageType::WARNING, format!("Nothing was optimised: {reason}."));
             Err(guard::failed(format!("Nothing was optimised: {reason}.")))
+        }
+    }
+}
+
+fn profile(session: &Arc<Session>, argument: &Value) -> Result<Value> {
+    let document = open_document(session, argument);
+    let document = document.ok_or_else(|| wrong(PROFILE, "the URI of an open document", argument))?;
+    match profile::start(session, &document) {
+        Ok(job) => Ok(json!({"job": job})),
+        Err(reason) => {
+            session.notices.show(MessageType::WARNING, format!("Nothing was profiled: {reason}."));
+            Err(guard::failed(format!("Nothing was profiled: {reason}.")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Code lenses: above each kernel what it needs, in a few words, and a way to more.
+//! Code lenses: above each kernel what it needs, in a few words, and a way to more; and one that optimises it.
 
 use serde_json::json;
 use stitch_findings::AnchorState;
@@ -8,11 +8,11 @@ use crate::handlers::commands;
 use crate::resources::Resources;
 use crate::view::View;
 
-/// The lenses of a document.
-pub fn lenses(view: &View) -> Vec<CodeLens> {
+/// The lenses of a document. Kernels are offered to be optimised where `can_optimize`.
+pub fn lenses(view: &View, can_optimize: bool) -> Vec<CodeLens> {
     let all = Resources::of(view);
     view.kernels()
-        .map(|kernel| {
+        .flat_map(|kernel| {
             let span = view.place(kernel.name_span);
             let known = all.iter().filter(|known| known.span == span && known.state != AnchorState::Stale);
             let summary = known.map(Resources::summary).find(|summary| !summary.is_empty());
@@ -21,15 +21,28 @@ pub fn lenses(view: &View) -> Vec<CodeLens> {
                 1 => "1 launch".to_owned(),
                 count => format!("{count} launches"),
             };
-            CodeLens {
-                range: view.range_here(span),
+            let range = view.range_here(span);
+            let optimize = (can_optimize && kernel.is_definition).then(|| CodeLens {
+                range,
+                command: Some(Command {
+                    title: "Optimize".to_owned(),
+                    command: commands::OPTIMIZE.to_owned(),
+                    arguments: Some(vec![
+                        json!({"uri": &*view.document.uri, "range": view.range(kernel.span)}),
+                    ]),
+                }),
+                data: None,
+            });
+            let about = CodeLens {
+                range,
                 command: Some(Command {
                     title: summary.map_or(launches.clone(), |summary| format!("{summary} · {launches}")),
                     command: commands::SHOW_KERNEL.to_owned(),
                     arguments: Some(vec![json!({"uri": &*view.document.uri, "kernel": kernel.name})]),
                 }),
                 data: None,
-            }
+            };
+            std::iter::once(about).chain(optimize)
         })
         .collect()
 }

@@ -2,8 +2,13 @@
 
 pub mod actions;
 pub mod commands;
+pub mod doctor;
+pub mod heat;
 pub mod hints;
 pub mod hover;
+pub mod jobs;
 pub mod lenses;
 pub mod rewrites;
+pub mod runs;
+pub mod state;
 pub mod symbols;

@@ -164,10 +164,13 @@ async fn numbers_are_shown_only_of_code_that_is_what_it_was() {
     project.write("k.cu", text);
     let uri = project.uri("k.cu");
     let markdown = json!({"textDocument": {"hover": {"contentFormat": ["markdown"]}}});
-    let mut server = start(&project, markdown).await;
+    let mut capabilities = markdown;
+    capabilities["experimental"] = json!({"stitchcuda": {"status": true}});
+    let mut server = start(&project, capabilities).await;
     server.open(&uri, "cuda-cpp", 1, text).await;
     server.find(|message| message["params"]["busy"] == true).await;
-    server.find(|message| message["params"]["busy"] == false).await;
+    let is_over = |message: &Value| message["params"]["busy"] == false;
+    server.find(|message| is_over(message) && message["params"]["toolkit"].is_string()).await;
     let mut row = 0;
     for (version, change, has, has_not) in [
         (1, None, vec!["| `k` | 10 |", "| 100% |", "block of 256 (launch at line 5)"], "changed"),
@@ -254,7 +257,7 @@ async fn trouble_with_the_tools_is_a_status_said_once() {
     fs::remove_dir_all(project.path("toolkit")).unwrap();
     project.write("k.cu", "int x;\n");
     let uri = project.uri("k.cu");
-    let mut server = start(&project, json!({})).await;
+    let mut server = start(&project, json!({"experimental": {"stitchcuda": {"status": true}}})).await;
     server.open(&uri, "cuda-cpp", 1, "int x;\n").await;
     let status = server.find(|message| message["params"]["health"] == "warning").await;
     assert_eq!(status["method"], "stitchcuda/status");

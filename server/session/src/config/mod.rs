@@ -20,7 +20,7 @@ mod sources;
 mod target;
 mod warning;
 
-pub use generate::{luacats, markdown, package_json_properties, schema};
+pub use generate::{luacats, markdown, package_json_properties, restricted_keys, schema, vimdoc};
 pub use keys::{Key, PathKind, keys};
 pub use model::{
     Architecture, Cache, Clang, CodeLens, Compile, Config, Device, Diagnostics, Files, Hover, InlayHints,

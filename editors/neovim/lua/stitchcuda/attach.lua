@@ -1,0 +1,122 @@
+-- What happens in a buffer that the server is attached to, and when the options change.
+
+local options = require('stitchcuda.options')
+
+local M = {}
+
+--- What the options said of hints last: a person's own switch is left alone until they say something else.
+---@type boolean?
+local hints
+
+---@return vim.lsp.Client[]
+local function clients()
+  return vim.lsp.get_clients({ name = 'stitchcuda' })
+end
+
+--- Neovim 0.12 keeps lenses up to date itself.
+---@return boolean
+local function has_own_lenses()
+  return vim.lsp.codelens.enable ~= nil
+end
+
+--- Neovim 0.11 shows a lens at the end of its line, where the hint has said the same numbers already.
+---@param lenses lsp.CodeLens[]?
+---@param bufnr integer
+local function shorten(lenses, bufnr)
+  if not vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr }) then
+    return
+  end
+  for _, lens in ipairs(lenses or {}) do
+    if lens.command and lens.command.command == 'stitchcuda.showKernel' then
+      lens.command.title = lens.command.title:match('^.* · (.*)$') or lens.command.title
+    end
+  end
+end
+
+--- Asks for our lenses, and leaves those of other servers to them.
+---@param bufnr integer
+function M.refresh_lenses(bufnr)
+  if not options.get().code_lenses or not vim.api.nvim_buf_is_loaded(bufnr) or has_own_lenses() then
+    return
+  end
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })) do
+    local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
+    client:request('textDocument/codeLens', params, function(err, lenses, ctx)
+      -- An answer for an older text would be drawn on other lines; and lenses may be unwanted by now.
+      if ctx.version == vim.lsp.util.buf_versions[bufnr] and options.get().code_lenses then
+        shorten(lenses, bufnr)
+        vim.lsp.codelens.on_codelens(err, lenses, ctx)
+      end
+    end, bufnr)
+  end
+end
+
+---@param bufnr integer
+local function group_of(bufnr)
+  return 'stitchcuda.buffer.' .. bufnr
+end
+
+---@param client vim.lsp.Client
+---@param bufnr integer
+function M.attach(client, bufnr)
+  local given = options.get()
+  hints = given.inlay_hints
+  if hints then
+    vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
+  end
+  require('stitchcuda.hints').follow(bufnr)
+  if not given.code_lenses then
+    return
+  end
+  if has_own_lenses() then
+    vim.lsp.codelens.enable(true, { bufnr = bufnr, client_id = client.id })
+    return
+  end
+  M.refresh_lenses(bufnr)
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'InsertLeave', 'TextChanged', 'BufWritePost' }, {
+    group = vim.api.nvim_create_augroup(group_of(bufnr), {}),
+    buffer = bufnr,
+    callback = function()
+      M.refresh_lenses(bufnr)
+    end,
+  })
+end
+
+---@param bufnr integer
+function M.detach(bufnr)
+  pcall(vim.api.nvim_del_augroup_by_name, group_of(bufnr))
+  require('stitchcuda.hints').clear(bufnr)
+end
+
+--- Tells the servers of a file that was written here.
+---@param path string
+function M.written(path)
+  for _, client in ipairs(clients()) do
+    client:notify('workspace/didChangeWatchedFiles', {
+      changes = { { uri = vim.uri_from_fname(path), type = vim.lsp.protocol.FileChangeType.Changed } },
+    })
+  end
+end
+
+--- `vim.g.stitchcuda` has a new value: gives running servers their settings, and turns what is shown on or off.
+function M.options_changed()
+  local given = options.get()
+  local turned = given.inlay_hints ~= hints
+  hints = given.inlay_hints
+  for _, client in ipairs(clients()) do
+    local of_config = (vim.lsp.config.stitchcuda.settings or {}).stitchcuda
+    client.settings.stitchcuda = require('stitchcuda.server').settings(of_config)
+    client:notify('workspace/didChangeConfiguration', { settings = client.settings })
+    for bufnr in pairs(client.attached_buffers) do
+      if turned then
+        vim.lsp.inlay_hint.enable(given.inlay_hints, { bufnr = bufnr })
+      end
+      if not given.code_lenses then
+        vim.lsp.codelens.clear(client.id, bufnr)
+      end
+      M.refresh_lenses(bufnr)
+    end
+  end
+end
+
+return M

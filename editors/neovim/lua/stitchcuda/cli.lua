@@ -1,0 +1,66 @@
+-- Runs the program's other commands, with the settings of `vim.g.stitchcuda`.
+
+local server = require('stitchcuda.server')
+local ui = require('stitchcuda.ui')
+
+local M = {}
+
+---@class stitchcuda.Ran
+---@field code integer The exit status; see the README of StitchCUDA
+---@field out string
+---@field err string
+
+--- Runs a command, and hands over what it printed.
+---@param arguments string[]
+---@param done fun(ran: stitchcuda.Ran)
+---@param cwd? string
+---@return vim.SystemObj? running
+function M.run(arguments, done, cwd)
+  local command = server.command(arguments)
+  local ok, running = pcall(
+    vim.system,
+    command,
+    { text = true, env = server.environment(), cwd = cwd },
+    vim.schedule_wrap(function(ran)
+      done({ code = ran.code, out = ran.stdout or '', err = ran.stderr or '' })
+    end)
+  )
+  if not ok then
+    ui.say(
+      ('`%s` could not be started. `:checkhealth stitchcuda` says what to do.'):format(command[1]),
+      vim.log.levels.ERROR
+    )
+    return nil
+  end
+  return running
+end
+
+--- The same, waited for; for completion.
+---@param arguments string[]
+---@param milliseconds integer
+---@return stitchcuda.Ran? ran
+function M.wait(arguments, milliseconds)
+  local options = { text = true, env = server.environment(), timeout = milliseconds }
+  local ok, running = pcall(vim.system, server.command(arguments), options)
+  local ran = ok and running:wait()
+  return ran and ran.code == 0 and { code = 0, out = ran.stdout or '', err = '' } or nil
+end
+
+--- What a command printed, as JSON.
+---@param ran stitchcuda.Ran?
+---@return table? value
+function M.json(ran)
+  local ok, value = pcall(vim.json.decode, ran and ran.out or '', { luanil = { object = true, array = true } })
+  return ok and type(value) == 'table' and value or nil
+end
+
+--- What a command that failed says of it.
+---@param ran stitchcuda.Ran
+---@return string
+function M.trouble(ran)
+  local said = vim.trim(ran.err) ~= '' and ran.err or ran.out
+  said = vim.trim(said)
+  return said ~= '' and said or ('it ended with status %d'):format(ran.code)
+end
+
+return M

@@ -1,0 +1,83 @@
+-- Subcommands that run the program: verify, profile, doctor.
+
+local cli = require('stitchcuda.cli')
+local options = require('stitchcuda.options')
+local requests = require('stitchcuda.requests')
+local ui = require('stitchcuda.ui')
+
+local M = {}
+
+--- The file of a buffer, written: what is run is what lies on the disk.
+---@param bufnr integer
+---@return string? path
+local function written_file(bufnr)
+  local path = vim.api.nvim_buf_get_name(bufnr)
+  if path == '' or vim.bo[bufnr].buftype ~= '' then
+    ui.say('the buffer is no file.', vim.log.levels.WARN)
+    return nil
+  end
+  if vim.bo[bufnr].modified then
+    ui.say('write the file first; what is on the disk is run.', vim.log.levels.WARN)
+    return nil
+  end
+  local client = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })[1]
+  local root = client and client.root_dir or vim.fs.root(path, { 'stitchcuda.toml', 'compile_commands.json', '.git' })
+  if not options.is_trusted(root) then
+    ui.say('the workspace is not trusted, so none of its programs is run.', vim.log.levels.WARN)
+    return nil
+  end
+  return path
+end
+
+--- Without flags the server profiles, as a job, and the lines get heat; with flags the program does, and its report is shown.
+---@param call stitchcuda.Call
+function M.profile(call)
+  if #call.arguments == 0 then
+    local client = requests.client(call.bufnr)
+    if client then
+      local command = { command = 'stitchcuda.profile', arguments = { vim.uri_from_bufnr(call.bufnr) } }
+      requests.execute(client, command, call.bufnr, requests.begun)
+    end
+    return
+  end
+  local path = written_file(call.bufnr)
+  if not path then
+    return
+  end
+  ui.say(('profiling %s ...'):format(vim.fs.basename(path)))
+  cli.run(vim.list_extend({ 'profile', path }, call.arguments), function(ran)
+    ui.show({ name = 'profile', lines = ui.lines(ran.out .. ran.err) })
+  end, vim.fs.dirname(path))
+end
+
+---@param call stitchcuda.Call
+function M.verify(call)
+  local path = written_file(call.bufnr)
+  if not path then
+    return
+  end
+  if #call.arguments == 0 then
+    return ui.say('say which file is the candidate: `:StitchCuda verify faster.cu`.', vim.log.levels.WARN)
+  end
+  -- The file in the window is the reference, unless two are named.
+  local arguments = vim.tbl_map(vim.fn.expand, call.arguments)
+  if not arguments[2] or vim.startswith(arguments[2], '-') then
+    table.insert(arguments, 1, path)
+  end
+  ui.say(('verifying %s ...'):format(arguments[2]))
+  cli.run(vim.list_extend({ 'verify' }, arguments), function(ran)
+    local lines = ui.lines(ran.out)
+    if vim.trim(ran.err) ~= '' then
+      vim.list_extend(lines, ui.lines(ran.err))
+    end
+    ui.show({ name = 'verify', lines = lines })
+  end, vim.fn.getcwd())
+end
+
+function M.doctor()
+  cli.run({ 'doctor' }, function(ran)
+    ui.show({ name = 'doctor', lines = ui.lines(vim.trim(ran.out) ~= '' and ran.out or cli.trouble(ran)) })
+  end)
+end
+
+return M

@@ -1,0 +1,32 @@
+-- A job is cancelled in the middle: nothing is offered, nothing is changed.
+
+local t = dofile(vim.env.STITCHCUDA_TEST_HARNESS)
+
+t.run(function()
+  local bufnr = t.open('e.cu')
+  t.diagnostic(bufnr, 'static/pow-small-exponent')
+  local before = t.text(bufnr)
+  vim.api.nvim_win_set_cursor(0, { t.line_of(bufnr, 'powf'), 4 })
+  local jobs = require('stitchcuda.jobs')
+  local measuring = t.progress('measuring the reference')
+  vim.cmd('StitchCuda optimize')
+  measuring()
+  vim.cmd('StitchCuda jobs')
+  t.check(t.page('jobs'):find('running'), t.page('jobs'))
+  local complete = vim.fn.getcompletion('StitchCuda cancel ', 'cmdline')
+  t.check(vim.deep_equal(complete, { tostring(jobs.running()[1].id) }), vim.inspect(complete))
+  -- In the list, on its line.
+  t.press('c')
+  t.wait('the job to be cancelled', function()
+    return jobs.list()[1].state == 'cancelled'
+  end)
+  t.wait('the list to follow', function()
+    return t.page('jobs'):find('cancelled')
+  end)
+  vim.cmd.close()
+  t.pause(1000)
+  t.check(#require('stitchcuda.review').list() == 0 and #vim.api.nvim_list_tabpages() == 1, 'no review')
+  t.check(t.text(bufnr) == before, 'nothing is changed')
+  vim.cmd('StitchCuda cancel')
+  t.wait_for_message('no such job runs')
+end)

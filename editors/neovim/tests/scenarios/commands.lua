@@ -1,0 +1,99 @@
+-- The other subcommands, their completion, the health check and the help.
+
+local t = dofile(vim.env.STITCHCUDA_TEST_HARNESS)
+
+t.run(function()
+  local names = vim.fn.getcompletion('StitchCuda ', 'cmdline')
+  for _, name in ipairs({ 'optimize', 'plan', 'verify', 'profile', 'jobs', 'cancel', 'report', 'log', 'doctor' }) do
+    t.check(vim.list_contains(names, name), name)
+  end
+  t.check(vim.deep_equal(vim.fn.getcompletion('StitchCuda pro', 'cmdline'), { 'profile' }), 'completion')
+  vim.cmd('StitchCuda nonsense')
+  t.wait_for_message('`nonsense` is no subcommand')
+
+  local bufnr = t.open('e.cu')
+  t.diagnostic(bufnr, 'static/pow-small-exponent')
+  vim.cmd('StitchCuda report')
+  t.wait_for_message('there are no runs yet')
+
+  -- Heat: it moves with its line, goes when its function changes, and is back when that is undone.
+  local heat = require('stitchcuda.heat')
+  local function hot()
+    return heat.shown(bufnr)[t.line_of(bufnr, 'powf')]
+  end
+  vim.cmd('StitchCuda profile')
+  local text = t.wait('heat', hot)
+  t.check(text:find('^%d+%% of what the program moves .*sectors.*sim:h200'), text)
+  vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { '// a line more' })
+  t.check(next(heat.shown(bufnr)) == nil, 'no heat of a text that nobody looked at')
+  t.wait('heat of the line that moved', hot)
+  local place = t.line_of(bufnr, 'powf')
+  vim.api.nvim_buf_set_lines(bufnr, place - 1, place - 1, false, { '  int j = 0;' })
+  t.pause(1000)
+  t.check(next(heat.shown(bufnr)) == nil, 'no heat of another kernel')
+  vim.cmd.undo()
+  t.wait('heat again', hot)
+  vim.cmd('StitchCuda heat')
+  t.check(next(heat.shown(bufnr)) == nil, 'hidden')
+  vim.cmd('StitchCuda heat')
+  t.wait('heat again', hot)
+  -- What is not saved is not profiled.
+  vim.bo[bufnr].modified = true
+  vim.cmd('StitchCuda profile --device sim:h200')
+  t.wait_for_message('write the file first')
+  vim.cmd.write()
+  vim.cmd('StitchCuda profile --device sim:h200')
+  t.check(t.page('profile'):find('warps; 3'), t.page('profile'))
+  vim.cmd.close()
+
+  t.check(vim.deep_equal(vim.fn.getcompletion('StitchCuda verify e', 'cmdline'), { 'e.cu' }), 'files')
+  vim.cmd('StitchCuda verify e.cu')
+  t.check(t.page('verify'):find('e.cu'), t.page('verify'))
+  vim.cmd.close()
+
+  vim.cmd('StitchCuda pause')
+  t.wait_for_message('nothing is compiled by itself')
+  t.wait('the status', function()
+    return require('stitchcuda').server_status().paused
+  end)
+  vim.cmd.write()
+  vim.cmd('StitchCuda resume')
+  t.wait_for_message('saved files are compiled')
+
+  vim.cmd('StitchCuda log')
+  t.check(t.page('log'):find('lsp.log'), t.page('log'))
+  vim.cmd.close()
+  vim.cmd('StitchCuda doctor')
+  t.check(t.page('doctor'):find('nvcc'), t.page('doctor'))
+  vim.cmd.close()
+
+  vim.cmd('checkhealth stitchcuda')
+  local health = t.text(0)
+  for _, part in ipairs({ 'vim.g.stitchcuda` can be read', '✅ OK stitchcuda %d', 'nvcc', 'language server' }) do
+    t.check(health:find(part), health)
+  end
+  vim.cmd.close()
+
+  local doc = vim.fs.joinpath(vim.env.STITCHCUDA_TEST_PLUGIN, 'doc')
+  vim.fn.mkdir('doc')
+  for _, page in ipairs({ 'stitchcuda.txt', 'stitchcuda-settings.txt' }) do
+    t.check(vim.uv.fs_copyfile(vim.fs.joinpath(doc, page), 'doc/' .. page), page)
+  end
+  -- Fails for a tag that is there twice.
+  vim.cmd.helptags('doc')
+  local tags = table.concat(vim.fn.readfile('doc/tags'), '\n')
+  for _, name in ipairs(names) do
+    t.check(tags:find(':StitchCuda-' .. name, 1, true), 'no help for ' .. name)
+  end
+  t.check(tags:find('stitchcuda-settings.nvcc.path', 1, true), tags)
+  -- Every link leads somewhere.
+  local known = {}
+  for tag in vim.gsplit(tags, '\n') do
+    known[tag:match('^[^\t]+') or ''] = true
+  end
+  for _, line in ipairs(vim.fn.readfile('doc/stitchcuda.txt')) do
+    for link in line:gmatch('|(%S-)|') do
+      t.check(known[link] or #vim.fn.getcompletion(link, 'help') > 0, 'no help for ' .. link)
+    end
+  end
+end)

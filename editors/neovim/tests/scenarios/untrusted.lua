@@ -1,0 +1,31 @@
+-- A workspace that is not trusted: the static rules look at it, and nothing of it is run.
+
+local t = dofile(vim.env.STITCHCUDA_TEST_HARNESS)
+
+vim.g.stitchcuda = {
+  trusted = function(root)
+    return not vim.endswith(root or '', '/work')
+  end,
+}
+
+t.run(function()
+  local bufnr, client = t.open('e.cu')
+  t.diagnostic(bufnr, 'static/pow-small-exponent')
+  vim.cmd.write()
+  vim.api.nvim_win_set_cursor(0, { t.line_of(bufnr, 'powf'), 4 })
+  vim.cmd('StitchCuda optimize')
+  t.wait_for_message('not trusted')
+  vim.cmd('StitchCuda profile')
+  t.wait_for_message('Nothing was profiled')
+  vim.cmd('StitchCuda profile --device sim:h200')
+  t.wait_for_message('none of its programs is run')
+  t.check(#require('stitchcuda.jobs').list() == 0, 'no job')
+  t.check(#vim.api.nvim_get_proc_children(vim.fn.getpid()) == 1, 'no process but the server')
+  t.check(next(require('stitchcuda.hints').shown(bufnr)) == nil, 'no numbers of a compiler')
+  -- The same server is asked to compile nothing.
+  local answer = client:request_sync('workspace/executeCommand', {
+    command = 'stitchcuda.recompile',
+    arguments = { vim.uri_from_bufnr(bufnr) },
+  }, 10000, bufnr)
+  t.check(answer.err and answer.err.message:find('trusted'), vim.inspect(answer))
+end)

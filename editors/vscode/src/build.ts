@@ -1,0 +1,63 @@
+// Offers to build the server where there is none: in a terminal, where a person sees what happens.
+import * as fs from "node:fs";
+import * as path from "node:path";
+import * as vscode from "vscode";
+
+/** Says that there is no server and what can be done about it. */
+export async function offerBuild(context: vscode.ExtensionContext, said: string): Promise<void> {
+  const build = "Build It";
+  const choose = "Choose It…";
+  // In a workspace that is not trusted nothing is built, and its settings are not taken.
+  const offers = vscode.workspace.isTrusted ? [build, choose] : [choose];
+  const answer = await vscode.window.showErrorMessage(said, ...offers);
+  if (answer === build) {
+    await buildServer(context);
+  } else if (answer === choose) {
+    await vscode.commands.executeCommand("workbench.action.openSettings", "stitchcuda.server.path");
+  }
+}
+
+/** Builds and installs the server from a checkout with `cargo install`. */
+export async function buildServer(context: vscode.ExtensionContext): Promise<void> {
+  const checkout = (await checkouts(context)) ?? (await ask());
+  if (!checkout) {
+    return;
+  }
+  const source = path.join(checkout, "server", "cli");
+  const execution = new vscode.ProcessExecution("cargo", ["install", "--locked", "--path", source], { cwd: checkout });
+  const task = new vscode.Task({ type: "stitchcuda" }, vscode.TaskScope.Workspace, "build the server", "StitchCUDA", execution);
+  const running = await vscode.tasks.executeTask(task);
+  const ended = vscode.tasks.onDidEndTaskProcess((event) => {
+    if (event.execution === running) {
+      ended.dispose();
+      if (event.exitCode === 0) {
+        void vscode.commands.executeCommand("stitchcuda.restart");
+      }
+    }
+  });
+}
+
+/** The checkout that the extension itself, or an open folder, is part of. */
+async function checkouts(context: vscode.ExtensionContext): Promise<string | undefined> {
+  const open = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
+  return [path.join(context.extensionPath, "..", ".."), ...open].find(isCheckout);
+}
+
+async function ask(): Promise<string | undefined> {
+  const chosen = await vscode.window.showOpenDialog({
+    title: "Choose a Checkout of StitchCUDA",
+    canSelectFiles: false,
+    canSelectFolders: true,
+  });
+  const folder = chosen?.[0]?.fsPath;
+  if (folder && !isCheckout(folder)) {
+    void vscode.window.showErrorMessage(`${folder} is no checkout of StitchCUDA: it has no server/cli/Cargo.toml.`);
+    return undefined;
+  }
+  return folder;
+}
+
+function isCheckout(folder: string): boolean {
+  const manifest = path.join(folder, "server", "cli", "Cargo.toml");
+  return fs.existsSync(manifest) && /name = "stitchcuda"/.test(fs.readFileSync(manifest, "utf8"));
+}

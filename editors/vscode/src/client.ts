@@ -1,0 +1,74 @@
+// The client: how the server is started, what it is told, and what is done with its commands' results.
+import * as vscode from "vscode";
+import {
+  type ClientCapabilities,
+  type FeatureState,
+  LanguageClient,
+  type LanguageClientOptions,
+  RevealOutputChannelOn,
+  type ServerOptions,
+  type StaticFeature,
+} from "vscode-languageclient/node";
+import { explain } from "./explain";
+
+export const SELECTOR: { scheme: string; language: string }[] = [
+  { scheme: "file", language: "cuda-cpp" },
+  { scheme: "file", language: "python" },
+  { scheme: "untitled", language: "cuda-cpp" },
+];
+
+/** Asks for the messages of editors/PROTOCOL.md. */
+class AskForPlugin implements StaticFeature {
+  fillClientCapabilities(capabilities: ClientCapabilities): void {
+    const experimental = (capabilities.experimental ??= {}) as Record<string, unknown>;
+    experimental["stitchcuda"] = { jobs: true, review: true, status: true };
+  }
+  initialize(): void {}
+  getState(): FeatureState {
+    return { kind: "static" };
+  }
+  clear(): void {}
+}
+
+export interface Channels {
+  output: vscode.LogOutputChannel;
+  trace: vscode.LogOutputChannel;
+}
+
+/** A client for the server at `command`, not started yet. */
+export function makeClient(command: string, environment: Record<string, string>, channels: Channels): LanguageClient {
+  const server: ServerOptions = {
+    command,
+    args: ["lsp"],
+    options: { env: { ...process.env, ...environment } },
+  };
+  const options: LanguageClientOptions = {
+    documentSelector: SELECTOR,
+    outputChannel: channels.output,
+    traceOutputChannel: channels.trace,
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    diagnosticCollectionName: "stitchcuda",
+    initializationOptions: { workspaceTrusted: vscode.workspace.isTrusted },
+    synchronize: { configurationSection: "stitchcuda" },
+    middleware: {
+      executeCommand: async (name, args, next) => {
+        try {
+          const result: unknown = await next(name, args);
+          if (name === "stitchcuda.explain") {
+            await explain(result);
+          }
+          return result;
+        } catch (error) {
+          // The server has shown why; a second message would only say that there was one.
+          channels.output.warn(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+          return undefined;
+        }
+      },
+      // Jobs have a view and an item of their own in the status bar.
+      handleWorkDoneProgress: () => {},
+    },
+  };
+  const client = new LanguageClient("stitchcuda", "StitchCUDA", server, options);
+  client.registerFeature(new AskForPlugin());
+  return client;
+}

@@ -1,0 +1,122 @@
+// The commands of the palette and the menus. Those of the server itself are made by the client.
+import * as vscode from "vscode";
+import { buildServer } from "./build";
+import { debugInformation } from "./debug";
+import { showEvidence } from "./evidence";
+import { showText } from "./explain";
+import type { Extension } from "./extension";
+import { cancelJob, doctor, type Job, listRuns, pause, readRun } from "./protocol";
+import type { Report } from "./report";
+import { runOf } from "./review";
+import { hasKey, removeKey, setKey } from "./secrets";
+import { speedup } from "./words";
+
+type Command = (...args: never[]) => unknown;
+
+export function registerCommands(extension: Extension): vscode.Disposable[] {
+  const { context, reviews } = extension;
+  const commands: Record<string, Command> = {
+    "stitchcuda.optimizeSelection": () => onEditor((editor) => optimize(extension, editor)),
+    "stitchcuda.compileFile": () => onEditor((editor) => serverCommand(extension, "stitchcuda.recompile", uriOf(extension, editor))),
+    "stitchcuda.profileFile": () => onEditor((editor) => profile(extension, editor)),
+    "stitchcuda.toggleHeat": () => extension.heat.toggle(),
+    "stitchcuda.togglePause": () => extension.running().sendRequest(pause, { paused: !extension.status.last?.paused }),
+    "stitchcuda.cancelJob": (job?: Job) => cancel(extension, job),
+    "stitchcuda.reviewCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.open(run)),
+    "stitchcuda.acceptCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.accept(run)),
+    "stitchcuda.rejectCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.reject(run)),
+    "stitchcuda.showEvidence": (of?: unknown) => onRun(extension, of, async ({ run }) => {
+      const report = await extension.running().sendRequest(readRun, { run });
+      showEvidence(run, report as unknown as Report);
+    }),
+    "stitchcuda.openRun": () => vscode.commands.executeCommand("stitchcuda.showEvidence"),
+    "stitchcuda.setKey": (key?: string) => setKey(context, typeof key === "string" ? key : undefined),
+    "stitchcuda.removeKey": () => removeKey(context),
+    "stitchcuda.restart": () => extension.restarts.request(),
+    "stitchcuda.buildServer": () => buildServer(context),
+    "stitchcuda.showLog": () => extension.output.show(),
+    "stitchcuda.showTrace": () => extension.trace.show(),
+    "stitchcuda.doctor": async () => showText((await extension.running().sendRequest(doctor, {})).text, "plaintext"),
+    "stitchcuda.debugInformation": async () =>
+      showText(debugInformation(context, extension.located, extension.status.last, await hasKey(context)), "markdown"),
+    "stitchcuda.walkthrough": () =>
+      vscode.commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#stitchcuda.start`, false),
+  };
+  return Object.entries(commands).map(([name, command]) =>
+    vscode.commands.registerCommand(name, async (...args: never[]) => {
+      try {
+        return await command(...args);
+      } catch (error) {
+        void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+        return undefined;
+      }
+    }),
+  );
+}
+
+function onEditor<T>(use: (editor: vscode.TextEditor) => T): T | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor) {
+    void vscode.window.showInformationMessage("Open a CUDA or Python file first.");
+    return undefined;
+  }
+  return use(editor);
+}
+
+function uriOf(extension: Extension, editor: vscode.TextEditor): string {
+  return extension.running().code2ProtocolConverter.asUri(editor.document.uri);
+}
+
+function serverCommand(extension: Extension, command: string, argument: unknown): Thenable<unknown> {
+  extension.running();
+  return vscode.commands.executeCommand(command, argument);
+}
+
+/** What is selected, or what the cursor is in. */
+function optimize(extension: Extension, editor: vscode.TextEditor): Thenable<unknown> {
+  const range = extension.running().code2ProtocolConverter.asRange(editor.selection);
+  return serverCommand(extension, "stitchcuda.optimize", { uri: uriOf(extension, editor), range });
+}
+
+/** Heat is what a profile is for, so it is turned on. */
+async function profile(extension: Extension, editor: vscode.TextEditor): Promise<unknown> {
+  await editor.document.save();
+  if (!extension.heat.isOn) {
+    await extension.heat.toggle();
+  }
+  return serverCommand(extension, "stitchcuda.profile", uriOf(extension, editor));
+}
+
+async function cancel(extension: Extension, given?: Job): Promise<boolean> {
+  const job = given ?? (await pickRunning(extension));
+  return job ? (await extension.running().sendRequest(cancelJob, { job: job.id })).cancelled : false;
+}
+
+async function pickRunning(extension: Extension): Promise<Job | undefined> {
+  const running = extension.jobs.list().filter((job) => job.state === "running" || job.state === "queued");
+  if (running.length === 0) {
+    void vscode.window.showInformationMessage("No job runs.");
+  }
+  const items = running.map((job) => ({ label: job.title, description: job.stage ?? job.state, job }));
+  return items.length > 1 ? (await vscode.window.showQuickPick(items, { title: "Cancel Which Job?" }))?.job : running[0];
+}
+
+/** With the run that is meant: the one given, the one that is shown, or one that the person picks. */
+async function onRun<T>(extension: Extension, of: unknown, use: (run: { run: string; attempt?: number }) => T): Promise<T | undefined> {
+  const run = runOf(of) ?? (await pickRun(extension));
+  return run ? use(run) : undefined;
+}
+
+async function pickRun(extension: Extension): Promise<{ run: string } | undefined> {
+  const { runs } = await extension.running().sendRequest(listRuns, {});
+  const items = runs.reverse().map((run) => ({
+    label: run.target,
+    description: run.gain ? speedup(run.gain, run.device) : "nothing better",
+    detail: `${run.started} · ${run.attempts} attempts · ${run.engine} · ${run.id}`,
+    run: run.id,
+  }));
+  if (items.length === 0) {
+    void vscode.window.showInformationMessage("There are no runs yet. Select a kernel and optimize it.");
+  }
+  return vscode.window.showQuickPick(items, { title: "Which Run?" });
+}

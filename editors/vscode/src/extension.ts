@@ -1,0 +1,117 @@
+// The extension: thin over the server. What it knows of CUDA is nothing; it starts the server, shows what that says, and asks.
+import * as vscode from "vscode";
+import { LanguageClient, State } from "vscode-languageclient/node";
+import { offerBuild } from "./build";
+import { makeClient } from "./client";
+import { registerCommands } from "./commands";
+import { registerPages } from "./explain";
+import { Heat } from "./heat";
+import { Jobs } from "./jobs";
+import { type Located, locate, NotLocated } from "./locate";
+import { lazyChannel, traceChannel } from "./output";
+import { jobChanged, listJobs, reviewOffered, statusChanged } from "./protocol";
+import { Restarts } from "./restarts";
+import { Reviews } from "./review";
+import { secretEnvironment } from "./secrets";
+import { StatusItems } from "./status";
+
+/** Everything that lives as long as the extension. */
+export class Extension implements vscode.Disposable {
+  readonly output = lazyChannel("StitchCUDA");
+  readonly trace = traceChannel("StitchCUDA Trace");
+  readonly jobs = new Jobs();
+  readonly status = new StatusItems();
+  readonly reviews = new Reviews(() => this.running(), this.jobs);
+  readonly heat: Heat;
+  readonly restarts = new Restarts(() => this.restart());
+  client: LanguageClient | undefined;
+  located: Located | undefined;
+
+  constructor(readonly context: vscode.ExtensionContext) {
+    this.heat = new Heat(() => this.client, context.workspaceState);
+  }
+
+  /** The client of a server that runs. */
+  running(): LanguageClient {
+    if (!this.client?.isRunning()) {
+      throw new Error("The StitchCUDA server does not run. `StitchCUDA: Restart the Server` starts it.");
+    }
+    return this.client;
+  }
+
+  private async restart(): Promise<void> {
+    const before = this.client;
+    this.client = undefined;
+    // One that has crashed can't be asked to stop.
+    await before?.dispose().catch(() => {});
+    this.status.starting();
+    try {
+      const configured = vscode.workspace.getConfiguration("stitchcuda").get<string | null>("server.path")?.trim() ?? "";
+      this.located = await locate(configured, this.context.extensionPath);
+      this.client = makeClient(this.located.path, await secretEnvironment(this.context), this);
+      this.listen(this.client);
+      await this.client.start();
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error);
+      this.status.stopped(said);
+      if (error instanceof NotLocated) {
+        void offerBuild(this.context, said);
+      } else {
+        this.output.error(said);
+      }
+    }
+  }
+
+  private listen(client: LanguageClient): void {
+    client.onNotification(statusChanged, (status) => this.status.show(status));
+    client.onNotification(reviewOffered, (review) => void this.reviews.offered(review));
+    client.onNotification(jobChanged, (job) => {
+      this.jobs.update(job);
+      if (job.state !== "running") {
+        this.heat.later();
+      }
+    });
+    client.onDidChangeState(({ newState }) => {
+      if (client !== this.client) {
+        return;
+      }
+      if (newState === State.Running) {
+        void client.sendRequest(listJobs, {}).then(({ jobs }) => this.jobs.reset(jobs), () => {});
+        this.heat.later();
+      } else if (newState === State.Stopped) {
+        this.jobs.reset([]);
+        this.status.stopped("the server ended");
+      }
+    });
+  }
+
+  dispose(): void {
+    [this.heat, this.reviews, this.jobs, this.status, this.output, this.trace].forEach((part) => part.dispose());
+  }
+}
+
+let extension: Extension | undefined;
+
+/** Starts everything. What it gives is for tests. */
+export async function activate(context: vscode.ExtensionContext): Promise<Extension> {
+  const made = new Extension(context);
+  extension = made;
+  context.subscriptions.push(
+    made,
+    registerPages(),
+    ...registerCommands(made),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void made.restarts.request()),
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration("stitchcuda.server")) {
+        void made.restarts.request();
+      }
+    }),
+    context.secrets.onDidChange(() => void made.restarts.request()),
+  );
+  await made.restarts.request();
+  return made;
+}
+
+export async function deactivate(): Promise<void> {
+  await extension?.client?.dispose().catch(() => {});
+}

@@ -1,0 +1,112 @@
+// The page of a run, made of escaped text only.
+import type { Attempt, Report, Verdict } from "./report";
+
+/** Text that is shown as it is, whatever it holds. */
+export function escape(text: unknown): string {
+  const signs: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+  return String(text).replace(/[&<>"']/g, (sign) => signs[sign] ?? sign);
+}
+
+/** The whole page. Nothing may be loaded by it, and only the style sheet with this nonce counts. */
+export function page(report: Report, nonce: string): string {
+  const { manifest, history, patch } = report;
+  const attempts = history.filter((entry): entry is Attempt => entry.entry === "attempt");
+  const conclusion = history.find((entry) => entry.entry === "conclusion");
+  const best = attempts.find((attempt) => attempt.number === conclusion?.best);
+  const baseline = history.find((entry) => entry.entry === "baseline");
+  const plans = history.flatMap((entry) => (entry.entry === "plan" ? [entry] : []));
+  const engine = manifest.model ? `${manifest.engine} (${manifest.model})` : manifest.engine;
+  const parts = [
+    `<h1>${escape(manifest.target)}</h1>`,
+    `<p class="said">${escape(conclusion?.said ?? "The run is not at its end.")}</p>`,
+    `<p class="about">${escape(`${manifest.started} · ${manifest.device} · ${engine} · run ${manifest.id}`)}</p>`,
+    best?.verdict ? section("The verdict", verdict(best.verdict)) : "",
+    section("Attempts", table(["", "task", "outcome", ""], attempts.map(attemptRow))),
+    ...plans.map((entry) => section(entry.reason ? "A further plan" : "The plan", plan(entry.plan, entry.reason))),
+    patch ? section("The patch", diff(patch)) : "",
+    baseline ? section("Measured: the code as it was", pre(baseline.profile)) : "",
+    best ? section(`Measured: attempt ${best.number}`, pre(best.profile)) : "",
+    `<p class="about">${escape(report.folder)}</p>`,
+  ];
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="UTF-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}';">
+<title>${escape(manifest.target)}</title>
+<style nonce="${nonce}">${STYLE}</style>
+</head>
+<body>
+${parts.join("\n")}
+</body>
+</html>`;
+}
+
+function section(title: string, content: string): string {
+  return `<section><h2>${escape(title)}</h2>${content}</section>`;
+}
+
+function table(heads: string[], rows: string[][]): string {
+  const row = (cells: string[], tag: string): string => `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
+  return `<table><thead>${row(heads.map(escape), "th")}</thead><tbody>${rows.map((cells) => row(cells, "td")).join("")}</tbody></table>`;
+}
+
+function list(items: string[]): string {
+  return items.length > 0 ? `<ul>${items.map((item) => `<li>${escape(item)}</li>`).join("")}</ul>` : "";
+}
+
+function pre(text: string): string {
+  return `<pre>${escape(text)}</pre>`;
+}
+
+function attemptRow(attempt: Attempt): string[] {
+  const gain = attempt.gain ? `${attempt.gain.toFixed(2)}×` : "";
+  const interval = attempt.interval ? ` (95%: ${attempt.interval.map((end) => end.toFixed(2)).join(" to ")})` : "";
+  const outcome = `<span class="${attempt.outcome === "kept" ? "kept" : "not"}">${escape(attempt.said)}</span>`;
+  return [String(attempt.number), `${escape(attempt.title)}<br><small>${escape(attempt.explanation)}</small>`, outcome, escape(gain + interval)];
+}
+
+function verdict(of: Verdict): string {
+  const rows = of.compared.map((compared) =>
+    [
+      compared.what,
+      compared.inputs,
+      compared.readAs,
+      `${compared.count}`,
+      `${compared.different}`,
+      `${compared.tolerance}`,
+    ].map(escape),
+  );
+  return [
+    `<p>${escape(`${of.answer} on ${of.device}; inputs: ${of.inputs}`)}</p>`,
+    table(["compared", "inputs", "read as", "values", "different", "tolerance"], rows),
+    of.notChecked.length > 0 ? `<h3>Not checked</h3>${list(of.notChecked)}` : "",
+    list(of.notes),
+  ].join("");
+}
+
+function plan(of: { summary: string; tasks: { title: string; description: string }[] }, reason?: string | null): string {
+  const tasks = of.tasks.map((task) => `<li>${escape(task.title)}<br><small>${escape(task.description)}</small></li>`);
+  return `<p>${escape(reason ?? of.summary)}</p><ol>${tasks.join("")}</ol>`;
+}
+
+function diff(patch: string): string {
+  const line = (text: string): string => {
+    const kind = text.startsWith("+") ? "added" : text.startsWith("-") ? "removed" : "same";
+    return `<span class="${kind}">${escape(text)}</span>`;
+  };
+  return `<pre>${patch.split("\n").map(line).join("\n")}</pre>`;
+}
+
+const STYLE = `
+body { color: var(--vscode-foreground); font-family: var(--vscode-font-family); padding: 0 1.5em 2em; max-width: 62em; }
+h1 { font-size: 1.5em; margin: .8em 0 .3em; } h2 { font-size: 1.15em; margin: 1.6em 0 .5em; } h3 { font-size: 1em; }
+.said { font-size: 1.1em; } .about, small { color: var(--vscode-descriptionForeground); }
+section { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .92em; }
+th, td { text-align: left; vertical-align: top; padding: .3em .9em .3em 0; border-bottom: 1px solid var(--vscode-widget-border, #8884); }
+pre { font-family: var(--vscode-editor-font-family); font-size: var(--vscode-editor-font-size); overflow-x: auto; padding: .6em;
+  background: var(--vscode-textCodeBlock-background); }
+.added { background: var(--vscode-diffEditor-insertedTextBackground); } .removed { background: var(--vscode-diffEditor-removedTextBackground); }
+.kept { color: var(--vscode-charts-green); }
+`;

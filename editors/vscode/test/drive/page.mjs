@@ -1,0 +1,72 @@
+// What a person does at the workbench: the few selectors of VS Code that the scenarios lean on, in one place.
+import path from "node:path";
+import { WAIT } from "./workbench.mjs";
+
+export class Workbench {
+  passed = 0;
+  failed = 0;
+
+  constructor(page, out) {
+    this.page = page;
+    this.out = out;
+    this.editor = page.locator(".editor-instance .monaco-editor").first();
+  }
+
+  /** One thing that must hold; a picture is taken where it does not. */
+  async check(name, body) {
+    const begun = Date.now();
+    try {
+      const said = await body();
+      this.passed += 1;
+      console.log(`ok   ${name}${said ? `: ${said}` : ""} (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
+    } catch (error) {
+      this.failed += 1;
+      console.log(`FAIL ${name}: ${String(error.message ?? error).split("\n", 3).join(" ")}`);
+      await this.shot(`failed-${this.failed}`).catch(() => {});
+    }
+  }
+
+  /** A picture for the README or for who looks for a fault. */
+  async shot(name) {
+    await this.page.screenshot({ path: path.join(this.out, `${name}.png`) });
+  }
+
+  /** Runs a command by its title, as with the palette. */
+  async command(title) {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget .quick-input-box input");
+    await input.waitFor();
+    await input.fill(`>${title}`);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
+  }
+
+  /** A line of the editor that has this text; the editor writes no-break spaces. */
+  line(text) {
+    return this.editor.locator(".view-line", { hasText: text }).first();
+  }
+
+  lens(title) {
+    return this.page.locator(".codelens-decoration a", { hasText: title }).first();
+  }
+
+  toast(text) {
+    return this.page.locator(".notification-toast", { hasText: text }).first();
+  }
+
+  /** A button in the title of the editor that is shown. */
+  titleAction(name) {
+    return this.page.locator(`.editor-actions .action-item a[aria-label^="${name}"], .title-actions .action-item a[aria-label^="${name}"]`).first();
+  }
+
+  async until(what, body) {
+    for (const end = Date.now() + WAIT; ; ) {
+      if (await body()) {
+        return;
+      }
+      if (Date.now() > end) {
+        throw new Error(`${what} did not come`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}

@@ -1,0 +1,87 @@
+// The main job by clicks, with the packed extension installed: the lens, the message, the difference, the evidence, Accept, and the file on
+// disk. The pictures of the README are taken here.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { Workbench } from "./page.mjs";
+import { installExtension, openBrowser, startEditor, workbench } from "./workbench.mjs";
+
+export async function ui({ tools, out, vsix, settings, environment, folder: copy }) {
+  const editor = await startEditor({
+    tools,
+    out,
+    name: "ui",
+    settings,
+    environment,
+    flags: ["--disable-workspace-trust"],
+    before: (base) => installExtension(tools, base, vsix, environment),
+  });
+  const folder = copy();
+  const file = path.join(folder, "transpose.cu");
+  const { browser, page } = await openBrowser({ tools, out, name: "ui" });
+  const at = new Workbench(page, out);
+  try {
+    await page.goto(workbench(editor.host, folder, [["openFile", file]]));
+    await at.check("a kernel has squiggles, its numbers at the end of its line, and lenses", async () => {
+      await at.editor.locator(".squiggly-info, .squiggly-warning").first().waitFor({ state: "attached" });
+      await at.line(/registers/).waitFor();
+      await at.lens("Optimize").waitFor();
+      await at.shot("editor");
+    });
+    await at.check("the lens starts a job, which the status bar and the view show", async () => {
+      await at.lens("Optimize").click();
+      await page.locator('.statusbar-item[id*="stitchcuda.jobs"]', { hasText: "Optimize" }).waitFor();
+      await page.locator('.statusbar-item[id*="stitchcuda.jobs"]').click();
+      await page.locator(".pane-body .monaco-list-row", { hasText: /Optimize.*(building|running the|measuring)/ }).waitFor();
+      await at.shot("jobs");
+    });
+    await at.check("its end is said with what was gained, and the difference is a click away", async () => {
+      const toast = at.toast("times fewer estimated cycles");
+      await toast.waitFor();
+      await toast.locator("a.monaco-button, .monaco-text-button", { hasText: "Review" }).first().click();
+      await page.locator(".monaco-diff-editor").waitFor();
+      await page.locator(".monaco-diff-editor .line-insert, .monaco-diff-editor .char-insert").first().waitFor({ state: "attached" });
+      await at.titleAction("Accept the Candidate").waitFor();
+      await at.shot("review");
+    });
+    await at.check("the evidence is a page that loads nothing and runs nothing", async () => {
+      await at.titleAction("Show Evidence").click();
+      await page.locator("iframe.webview").first().waitFor({ state: "attached" });
+      const frame = page.frameLocator("iframe.webview").frameLocator("iframe");
+      await frame.locator("h2", { hasText: "The verdict" }).waitFor();
+      const policy = await frame.locator("meta[http-equiv]").getAttribute("content");
+      assert.match(policy ?? "", /^default-src 'none'; style-src 'nonce-[^']+';$/);
+      assert.equal(await frame.locator("script[src], img, link, iframe").count(), 0);
+      await at.shot("evidence");
+      await page.keyboard.press("Escape");
+    });
+    await at.check("Accept makes the edit, and it is saved", async () => {
+      const before = fs.readFileSync(file, "utf8");
+      await page.locator(".tab", { hasText: "candidate" }).first().click();
+      await at.titleAction("Accept the Candidate").click();
+      await page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
+      assert.equal(fs.readFileSync(file, "utf8"), before, "it is the person who saves");
+      await page.keyboard.press("Control+s");
+      await at.until("the text on disk", () => fs.readFileSync(file, "utf8") !== before);
+      await at.line(/registers/).waitFor();
+    });
+    await at.check("heat is drawn in the gutter", async () => {
+      await page.locator(".tab", { hasText: "Evidence" }).locator(".codicon-close").click();
+      await at.command("StitchCUDA: Profile This Program");
+      await page.locator(".pane-body .monaco-list-row", { hasText: /Profile transpose.cu.*done/ }).waitFor();
+      await at.until("lines that are hot and lines that are less so", async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3);
+      await at.shot("heat");
+    });
+    await at.check("the walkthrough has three steps", async () => {
+      await at.command("StitchCUDA: Open the Walkthrough");
+      const steps = page.locator(".gettingStartedContainer .getting-started-step");
+      await steps.first().waitFor();
+      assert.equal(await steps.count(), 3);
+      await at.shot("walkthrough");
+    });
+  } finally {
+    await browser.close();
+    editor.stop();
+  }
+  return at;
+}

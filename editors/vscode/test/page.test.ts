@@ -1,0 +1,48 @@
+// The page of a run: everything a model or a program wrote is text in it, and it may load nothing.
+import * as assert from "node:assert/strict";
+import { test } from "node:test";
+import { escape, page } from "../src/page";
+import type { Report } from "../src/report";
+
+const EVIL = `<script>alert(1)</script><img src=x onerror="alert('2')">`;
+
+function report(text: string): Report {
+  return {
+    folder: text,
+    manifest: { id: text, started: text, target: text, device: text, engine: text, model: text },
+    history: [
+      { entry: "baseline", profile: text, seconds: 1 },
+      { entry: "plan", plan: { summary: text, tasks: [{ title: text, description: text }] }, reason: text },
+      {
+        entry: "attempt", number: 1, title: text, outcome: text, said: text, explanation: text, gain: 1.5, interval: [1.2, 1.8],
+        profile: text, seconds: 1,
+        verdict: {
+          answer: text, device: text, inputs: text, notChecked: [text], notes: [text],
+          compared: [{ what: text, inputs: text, readAs: text, count: 1, different: 0, tolerance: 1e-4 }],
+        },
+      },
+      { entry: "conclusion", best: 1, gain: 1.5, said: text },
+    ],
+    patch: `+${text}\n-${text}\n ${text}`,
+  };
+}
+
+test("no text of a run becomes an element", () => {
+  const html = page(report(EVIL), "n");
+  assert.ok(!/<(script|img|link|iframe)/i.test(html));
+  assert.ok(!/<[^>]*\son\w+=/i.test(html), "no element has a handler");
+  // Every place that a text comes to is a place where it is shown.
+  assert.ok(html.split(escape(EVIL)).length > 20);
+});
+
+test("the page loads nothing, and runs nothing", () => {
+  const html = page(report("t"), "abc");
+  assert.match(html, /content="default-src 'none'; style-src 'nonce-abc';"/);
+  assert.ok(!/https?:/.test(html));
+  assert.match(html, /1\.50× \(95%: 1\.20 to 1\.80\)/);
+});
+
+test("a run that is not at its end has a page too", () => {
+  const half: Report = { ...report("t"), history: [], patch: null };
+  assert.match(page(half, "n"), /not at its end/);
+});

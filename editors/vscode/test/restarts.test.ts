@@ -1,0 +1,35 @@
+// Restarts come one after the other, and those asked for meanwhile are one.
+import * as assert from "node:assert/strict";
+import { test } from "node:test";
+import { Restarts } from "../src/restarts";
+
+test("restarts never overlap, and the last one asked for is done", async () => {
+  let running = 0;
+  let done = 0;
+  const restarts = new Restarts(async () => {
+    running += 1;
+    assert.equal(running, 1);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    running -= 1;
+    done += 1;
+  });
+  await Promise.all([restarts.request(), restarts.request(), restarts.request()]);
+  assert.equal(done, 2, "the first, and one for the two that came while it ran");
+  await restarts.request();
+  assert.equal(done, 3);
+});
+
+test("one that fails does not keep the next from being done", async () => {
+  let count = 0;
+  const restarts = new Restarts(async () => {
+    count += 1;
+    if (count === 1) {
+      throw new Error("the first");
+    }
+  });
+  const first = restarts.request();
+  const second = restarts.request();
+  await assert.rejects(first);
+  await second;
+  assert.equal(count, 2);
+});

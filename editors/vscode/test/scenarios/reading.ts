@@ -1,0 +1,80 @@
+// What a person sees who opens a file: squiggles, hints, hovers, lenses, heat.
+import * as assert from "node:assert/strict";
+import * as vscode from "vscode";
+import { extension, findings, job, open, ours, until } from "../harness";
+import type { Scenarios } from "../suite";
+
+const whole = (document: vscode.TextDocument): vscode.Range => new vscode.Range(0, 0, document.lineCount, 0);
+
+export const reading: Scenarios = {
+  "a .cu file has squiggles, hints, a hover and lenses": async () => {
+    const { document } = await open("energy.cu");
+    assert.equal(document.languageId, "cuda-cpp");
+    const [found] = await findings(document.uri, "static/pow-small-exponent");
+    assert.ok(found && document.getText(found.range).includes("powf"), "the squiggle is under the call");
+    assert.equal(found.severity, vscode.DiagnosticSeverity.Information);
+
+    const hints = await until("a hint with registers", async () => {
+      const hints = await vscode.commands.executeCommand<vscode.InlayHint[]>("vscode.executeInlayHintProvider", document.uri, whole(document));
+      return hints?.find((hint) => String(hint.label).includes("registers"));
+    });
+    assert.equal(hints.position.line, 1, "at the end of the kernel's line");
+    assert.equal(hints.position.character, document.lineAt(1).text.length);
+
+    const at = document.positionAt(document.getText().indexOf("energy(float"));
+    const hovers = await vscode.commands.executeCommand<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, at);
+    const said = hovers.flatMap((hover) => hover.contents.map((part) => (typeof part === "string" ? part : part.value))).join("\n");
+    assert.match(said, /registers/);
+    const codes = await vscode.commands.executeCommand<vscode.CodeLens[]>("vscode.executeCodeLensProvider", document.uri, 10);
+    const titles = codes.map((lens) => lens.command?.title ?? "");
+    assert.ok(titles.some((title) => title.includes("registers") && title.includes("1 launch")), titles.join(" | "));
+    assert.ok(titles.includes("Optimize"), titles.join(" | "));
+    return String(hints.label);
+  },
+
+  "a .py file has squiggles": async () => {
+    const { document } = await open("model.py");
+    assert.equal(document.languageId, "python");
+    const [found] = await findings(document.uri, "static/item-in-loop");
+    assert.match(document.getText(found?.range), /item/);
+  },
+
+  "columns are right beyond the BMP": async () => {
+    const { document } = await open("beyond.cu");
+    const [found] = await findings(document.uri, "static/pow-small-exponent");
+    assert.ok(found);
+    assert.equal(document.getText(found.range), "powf(x[i], 2.0f)");
+  },
+
+  "heat is drawn where it is turned on, and goes with an edit": async () => {
+    const editor = await open("energy.cu");
+    const { heat } = extension();
+    const shown = (): number => heat.shown.get(editor.document.uri.toString())?.length ?? 0;
+    await vscode.commands.executeCommand("stitchcuda.toggleHeat");
+    await until("numbers", () => shown() > 0);
+    await editor.edit((edit) => edit.insert(new vscode.Position(2, 2), "int j = 0; "));
+    await until("no numbers of code that changed", () => shown() === 0);
+    await vscode.commands.executeCommand("undo");
+    await vscode.commands.executeCommand("stitchcuda.toggleHeat");
+    await until("no numbers where it is off", () => shown() === 0);
+    await vscode.commands.executeCommand("workbench.action.files.revert");
+  },
+
+  "a profile heats the lines that move most": async () => {
+    const { document } = await open("energy.cu");
+    await vscode.commands.executeCommand("stitchcuda.profileFile");
+    const done = await job("the end of the profile", (one) => one.kind === "profile" && one.state !== "running");
+    assert.equal(done.state, "done", JSON.stringify(done));
+    const hottest = await until("its heat", () =>
+      extension().heat.shown.get(document.uri.toString())?.find((number) => number.quantity === "traffic" && number.heat === 1));
+    assert.equal(hottest.line, 3);
+    await vscode.commands.executeCommand("stitchcuda.toggleHeat");
+    return hottest.label;
+  },
+
+  "no channel and no document comes up by itself": async () => {
+    const odd = vscode.window.visibleTextEditors.map((editor) => editor.document.uri).filter((uri) => uri.scheme !== "file");
+    assert.deepEqual(odd.map(String), []);
+    assert.ok(ours(vscode.Uri.file("/")).length === 0);
+  },
+};

@@ -1,0 +1,216 @@
+//! Runs a program on the simulator, and keeps what each of its lines moves: the heat of lines, until their function changes.
+//!
+//! There is one profile a document, of the text that was on disk when it was made. It counts; a time by line is not known from it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use stitch_analysis::{Analysis, Language};
+use stitch_findings::Span;
+use stitch_session::config::Device;
+use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
+use stitch_verifier::program::{self, Builder, End, Program, Running};
+use stitch_verifier::simulation::{Options, Report};
+
+use crate::documents::Document;
+use crate::session::Session;
+use crate::toolkit;
+use crate::uri::Key;
+use crate::view::edit_between;
+
+/// How long the program may run.
+const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// The device that is simulated where none is configured.
+const USUAL: &str = "h200";
+
+/// What one line moves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// Its text, without the end of the line, in the text that it is placed in.
+    pub span: Span,
+    /// Sectors, wavefronts of shared memory, divergent branches and updates that wait, together.
+    pub weight: u64,
+    /// The same in words, each by itself.
+    pub words: String,
+}
+
+#[derive(Debug)]
+struct Profile {
+    text: Arc<str>,
+    functions: Vec<Span>,
+    lines: Vec<Moved>,
+    device: String,
+}
+
+/// The last profile of each document.
+#[derive(Debug, Default)]
+pub struct Profiles(Mutex<HashMap<Key, Arc<Profile>>>);
+
+impl Profiles {
+    /// What is known of the lines of a document whose text is `now`, and the device: nothing of a function that changed since.
+    pub fn lines(&self, key: &Key, now: &str) -> (Vec<Moved>, String) {
+        let profile = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
+        let Some(profile) = profile else { return (Vec::new(), String::new()) };
+        let Some(edit) = edit_between(&profile.text, now) else {
+            return (profile.lines.clone(), profile.device.clone());
+        };
+        let changed = Span::new(edit.start, edit.old_end);
+        let has_changed = |line: &Moved| {
+            let around = profile.functions.iter().find(|function| function.touches(line.span.start));
+            let around = around.copied().unwrap_or(line.span);
+            changed.start <= around.end && around.start <= changed.end
+        };
+        let lines = profile.lines.iter().filter(|line| !has_changed(line));
+        let moved = lines.map(|line| Moved { span: edit.stretch(line.span), ..line.clone() });
+        (moved.collect(), profile.device.clone())
+    }
+
+    /// The document was closed.
+    pub fn forget(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+/// Starts to profile the program that a document is.
+///
+/// # Errors
+/// Why it can't be, in a few words.
+pub fn start(session: &Arc<Session>, document: &Arc<Document>) -> Result<JobId, String> {
+    if document.to_analyse() != Some(Language::Cuda) {
+        return Err("only CUDA programs can be profiled so far".to_owned());
+    }
+    if !session.configuration.is_trusted() {
+        return Err("the workspace is not trusted, and the program would be run".to_owned());
+    }
+    let path = document.path.clone().ok_or("the document is no file of this machine")?;
+    if document.live.is_edited() {
+        return Err("the file has changes that are not saved".to_owned());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let request = Request::new(JobKind::Profile, format!("Profile {name}"))
+        .slot(format!("profile {}", document.key.as_str()))
+        .limit(Limit::Processor);
+    let (for_job, profiled) = (session.clone(), document.clone());
+    let job = session.jobs.start(request, move |context| async move {
+        let profile = work(&for_job, &profiled, path, name, &context).await?;
+        for_job
+            .profiles
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(profiled.key.clone(), Arc::new(profile));
+        Ok(())
+    });
+    session.board.write(job.id(), |card| card.uri = Some(document.uri.to_string()));
+    Ok(job.id())
+}
+
+async fn work(
+    session: &Arc<Session>,
+    document: &Document,
+    path: PathBuf,
+    name: String,
+    context: &Context,
+) -> Result<Profile, JobError> {
+    let text = document.text.to_source();
+    let config = session.configuration.for_path(Some(&path));
+    let workspace = session.configuration.project_of(&path);
+    let toolkit = toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
+    let wanted = match &config.device {
+        Device::Simulator(name) => Device::Simulator(name.clone()),
+        Device::Auto | Device::Cuda(_) | Device::Cpu => Device::Simulator(USUAL.to_owned()),
+    };
+    let device = program::choose(&wanted).await.map_err(JobError::failed)?;
+    session.board.write(context.id(), |card| card.device = Some(device.id()));
+    let builder =
+        Builder::prepare(device.clone(), toolkit, config, workspace).await.map_err(JobError::Failed)?;
+    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+    let program = Program { name, sources: vec![path], folder, ..Program::default() };
+    context.progress("building", None);
+    let built = program::build(&builder, &program, context.cancellation()).await.map_err(JobError::failed)?;
+    context.progress("simulating", None);
+    let executable = std::env::current_exe().map_err(JobError::failed)?;
+    let running = Running {
+        device: device.clone(),
+        arguments: Vec::new(),
+        time_limit: RUN_LIMIT,
+        simulation: Options { executable, counters: true, ..Options::default() },
+    };
+    let ran = program::run(&built, &running, context.cancellation()).await.map_err(JobError::failed)?;
+    let report = match (&ran.end, &ran.report) {
+        (End::Status(_) | End::Signal(_), Some(report)) => report,
+        (End::Ended(why), _) => return Err(JobError::failed(why)),
+        _ => return Err(JobError::failed("The program came to no end in its time, or used no device.")),
+    };
+    let lines = lines(report, &program, &text);
+    let most = lines.iter().max_by_key(|line| line.weight);
+    context.note(
+        most.map_or("no line moves anything".to_owned(), |line| format!("the heaviest line: {}", line.words)),
+    );
+    let functions = Analysis::of(Language::Cuda, &text).function_spans();
+    Ok(Profile { text, functions, lines, device: device.id() })
+}
+
+/// The lines of the program's own file, over all kernels.
+fn lines(report: &Report, program: &Program, text: &str) -> Vec<Moved> {
+    let own = program.sources.first().and_then(|path| path.file_name());
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let mut found: HashMap<u32, (u64, Vec<String>)> = HashMap::new();
+    for line in report.kernels.iter().flat_map(|kernel| &kernel.counters.lines) {
+        if line.count.weight() > 0 && std::path::Path::new(&line.file).file_name() == own {
+            let (weight, words) = found.entry(line.line).or_default();
+            *weight += line.count.weight();
+            words.push(line.count.words());
+        }
+    }
+    let place = |number: u32| {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let start = *starts.get(index)?;
+        let line = text[start..].lines().next().unwrap_or_default();
+        Some(Span::new(start + (line.len() - line.trim_start().len()), start + line.len()))
+    };
+    let moved = |(number, (weight, words)): (u32, (u64, Vec<String>))| {
+        Some(Moved { span: place(number)?, weight, words: words.join("; ") })
+    };
+    let mut lines: Vec<Moved> = found.into_iter().filter_map(moved).collect();
+    lines.sort_by_key(|line| line.span.start);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_follow_edits_elsewhere_and_go_with_their_function() {
+        let text = "void a() {\n  x;\n}\nvoid b() {\n  y;\n}\n";
+        let span = |word: &str, of: &str| {
+            let at = of.find(word).unwrap();
+            Span::new(at, at + word.len())
+        };
+        let moved = |word: &str| Moved { span: span(word, text), weight: 1, words: word.to_owned() };
+        let functions = Analysis::of(Language::Cuda, text).function_spans();
+        assert_eq!(functions.len(), 2);
+        let profile = Profile {
+            text: text.into(),
+            functions,
+            lines: vec![moved("x;"), moved("y;")],
+            device: "sim:h200".into(),
+        };
+        let profiles = Profiles::default();
+        let key = Key::of("file:///w/k.cu");
+        profiles.0.lock().unwrap().insert(key.clone(), Arc::new(profile));
+        let words = |now: &str| {
+            let (lines, _) = profiles.lines(&key, now);
+            lines.iter().map(|line| format!("{}@{}", line.words, &now[line.span.range()])).collect::<Vec<_>>()
+        };
+        assert_eq!(words(text), ["x;@x;", "y;@y;"]);
+        assert_eq!(words(&format!("// new\n{text}")), ["x;@x;", "y;@y;"]);
+        assert_eq!(words(&text.replace("x;", "xx;")), ["y;@y;"]);
+        assert_eq!(words(&text.replace("x;", "1;").replace("y;", "2;")), [""; 0]);
+    }
+}

@@ -1,0 +1,251 @@
+//! What `editors/PROTOCOL.md` promises to a plugin, against the binary: jobs, runs, candidates, decisions, status; and that a plain client
+//! sees nothing of it.
+
+#![cfg(target_os = "linux")]
+
+use serde_json::{Value, json};
+use stitch_tests::lsp_client::frame;
+use stitch_tests::optimizing::{Editor, TEXT, modern};
+
+/// What our plugins ask for.
+fn plugin() -> Value {
+    let mut capabilities = modern();
+    capabilities["experimental"] = json!({"stitchcuda": {"jobs": true, "review": true, "status": true}});
+    capabilities
+}
+
+fn optimized() -> (Editor, Value) {
+    let mut editor = Editor::new(TEXT, plugin(), Value::Null);
+    editor.start();
+    let offer = editor.next(|message| message["method"] == "stitchcuda/review")["params"].take();
+    (editor, offer)
+}
+
+fn ask(editor: &mut Editor, method: &str, params: Value) -> Value {
+    let mut answer = editor.server.request(method, &params).unwrap();
+    assert!(answer.get("error").is_none(), "{method}: {answer}");
+    answer["result"].take()
+}
+
+fn refused(editor: &mut Editor, method: &str, params: Value) -> String {
+    let answer = editor.server.request(method, &params).unwrap();
+    answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{method}: {answer}")).to_owned()
+}
+
+/// Accepts a candidate: the answer, and the edit that the server asks for, which may come before it.
+fn accept(editor: &mut Editor, params: &Value) -> (Value, Value) {
+    let id = "accept";
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": "stitchcuda/accept", "params": params});
+    editor.server.write(&frame(&request)).unwrap();
+    let is_edit = |message: &Value| message["method"] == "workspace/applyEdit";
+    let mut one = || editor.next(|message| is_edit(message) || message["id"] == id);
+    let (first, second) = (one(), one());
+    if is_edit(&first) { (second["result"].clone(), first) } else { (first["result"].clone(), second) }
+}
+
+fn job(editor: &mut Editor, fits: impl Fn(&Value) -> bool) -> Value {
+    editor.next(|message| message["method"] == "stitchcuda/job" && fits(&message["params"]))["params"].take()
+}
+
+#[test]
+fn a_job_is_told_from_its_begin_to_the_accepted_edit() {
+    let mut editor = Editor::new(TEXT, plugin(), Value::Null);
+    editor.start();
+    let begun = job(&mut editor, |job| job["state"] == "running");
+    assert_eq!((&begun["kind"], &begun["title"]), (&json!("optimize"), &json!("Optimize energy")));
+    let id = begun["id"].clone();
+    let stage = job(&mut editor, |job| job["stage"] == "measuring the reference");
+    assert_eq!(
+        (&stage["id"], &stage["uri"], &stage["device"]),
+        (&id, &json!(editor.uri), &json!("sim:h200"))
+    );
+    let noted = job(&mut editor, |job| job["note"].as_str().is_some_and(|note| note.contains("kept: ")));
+    assert!(noted["speedup"].as_f64().unwrap() > 1.0 && noted["attempt"].is_u64(), "{noted}");
+    let offered = job(&mut editor, |job| job["decision"] == "open");
+    assert_eq!((&offered["state"], &offered["id"]), (&json!("done"), &id));
+    assert!(offered["said"].as_str().unwrap().contains("times fewer estimated cycles"), "{offered}");
+    let offer = editor.next(|message| message["method"] == "stitchcuda/review")["params"].take();
+    assert_eq!((&offer["job"], &offer["run"], &offer["isCurrent"]), (&id, &offered["run"], &json!(true)));
+
+    let run = json!({"run": offer["run"], "attempt": offer["attempt"]});
+    let candidate = ask(&mut editor, "stitchcuda/candidate", run.clone());
+    assert_eq!((&candidate["original"], &candidate["version"]), (&json!(TEXT), &json!(1)));
+    assert!(candidate["candidate"].as_str().unwrap().contains("x[i] * x[i] * x[i];  // π"), "{candidate}");
+    assert_eq!(candidate["uri"], editor.uri);
+    let report = ask(&mut editor, "stitchcuda/run", json!({"run": offer["run"]}));
+    assert_eq!(
+        (&report["schema"], &report["manifest"]["device"]),
+        (&json!("stitchcuda.run/1"), &json!("sim:h200"))
+    );
+    let entries: Vec<_> = report["history"].as_array().unwrap().iter().map(|entry| &entry["entry"]).collect();
+    assert_eq!((entries[0], entries[entries.len() - 1]), (&json!("baseline"), &json!("conclusion")));
+    assert!(report["patch"].as_str().unwrap().contains("+  if (i < n) y[i] = x[i]"), "{report}");
+    let runs = ask(&mut editor, "stitchcuda/runs", json!({}));
+    assert_eq!(runs["runs"][0]["id"], offer["run"]);
+
+    // No answer but the edit itself, of the version that is open.
+    let (accepted, request) = accept(&mut editor, &run);
+    assert_eq!(accepted["version"], 1);
+    let document = &request["params"]["edit"]["documentChanges"][0];
+    assert_eq!(document["textDocument"], json!({"uri": editor.uri, "version": 1}));
+    assert!(document["edits"][0].get("annotationId").is_none(), "the person was asked already");
+    editor.server.answer(&request, &json!({"applied": true})).unwrap();
+    let decided = job(&mut editor, |job| job["decision"] == "accepted");
+    assert_eq!(decided["id"], id);
+    let listed = ask(&mut editor, "stitchcuda/jobs", json!({}));
+    assert_eq!(listed["jobs"][0]["decision"], "accepted");
+}
+
+#[test]
+fn nothing_is_edited_over_a_text_that_changed() {
+    let (mut editor, offer) = optimized();
+    let change = |version: u32, text: &str, end: u32| {
+        json!({
+            "textDocument": {"uri": offer["document"], "version": version},
+            "contentChanges": [{"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": end}}, "text": text}],
+        })
+    };
+    let mut edit = change(2, "/**/", 0);
+    edit["textDocument"]["uri"] = json!(editor.uri);
+    editor.server.notify("textDocument/didChange", &edit).unwrap();
+    let run = json!({"run": offer["run"]});
+    let said = refused(&mut editor, "stitchcuda/accept", run.clone());
+    assert!(said.contains("e.cu has changed") && said.contains("stitchcuda runs diff "), "{said}");
+    let candidate = ask(&mut editor, "stitchcuda/candidate", run.clone());
+    assert_eq!((&candidate["isCurrent"], &candidate["version"]), (&json!(false), &Value::Null));
+    // Undone, it is the same text again.
+    let mut undo = change(3, "", 4);
+    undo["textDocument"]["uri"] = json!(editor.uri);
+    editor.server.notify("textDocument/didChange", &undo).unwrap();
+    let (accepted, request) = accept(&mut editor, &run);
+    assert_eq!(accepted["version"], 3);
+    assert_eq!(request["params"]["edit"]["documentChanges"][0]["textDocument"]["version"], 3);
+    // An editor that refuses is not taken for one that made the edit.
+    editor.server.answer(&request, &json!({"applied": false, "failureReason": "busy"})).unwrap();
+    let said = editor.next(|message| message["method"] == "window/showMessage");
+    assert!(said["params"]["message"].as_str().unwrap().contains("was not made (busy)"), "{said}");
+    ask(&mut editor, "stitchcuda/reject", json!({"run": offer["run"]}));
+    job(&mut editor, |job| job["decision"] == "rejected");
+}
+
+#[test]
+fn a_job_is_cancelled_by_its_number() {
+    let mut editor = Editor::new(TEXT, plugin(), Value::Null);
+    editor.start();
+    let id = job(&mut editor, |job| job["stage"] == "measuring the reference")["id"].clone();
+    assert_eq!(ask(&mut editor, "stitchcuda/cancel", json!({"job": id}))["cancelled"], true);
+    job(&mut editor, |job| job["state"] == "cancelled");
+    assert_eq!(ask(&mut editor, "stitchcuda/cancel", json!({"job": id}))["cancelled"], false);
+    editor.no_process_is_left();
+}
+
+#[test]
+fn the_status_names_device_and_engine_and_can_be_paused() {
+    let mut editor = Editor::new(TEXT, plugin(), json!({"workspaceTrusted": false}));
+    let status = editor
+        .next(|message| message["method"] == "stitchcuda/status" && message["params"]["device"].is_string());
+    let status = &status["params"];
+    assert_eq!((&status["device"], &status["engine"]), (&json!("sim:h200"), &json!("builtin")));
+    assert_eq!(
+        (&status["restricted"], &status["paused"], &status["busy"]),
+        (&json!(true), &json!(false), &json!(false))
+    );
+    assert_eq!(ask(&mut editor, "stitchcuda/pause", json!({"paused": true}))["paused"], true);
+    editor.next(|message| message["method"] == "stitchcuda/status" && message["params"]["paused"] == true);
+    assert_eq!(ask(&mut editor, "stitchcuda/status", json!({}))["paused"], true);
+    let doctor = ask(&mut editor, "stitchcuda/doctor", json!({}));
+    assert!(doctor["text"].as_str().unwrap().contains("nvcc") && doctor["items"].is_array(), "{doctor}");
+}
+
+#[test]
+fn numbers_have_lines_and_are_gone_with_an_edit_of_their_kernel() {
+    let mut editor = Editor::new(TEXT, plugin(), Value::Null);
+    let uri = editor.uri.clone();
+    let about = json!({"textDocument": {"uri": uri}});
+    assert_eq!(ask(&mut editor, "stitchcuda/heat", about.clone())["lines"], json!([]));
+    let compile = json!({"command": "stitchcuda.recompile", "arguments": [uri]});
+    editor.server.request("workspace/executeCommand", &compile).unwrap();
+    job(&mut editor, |job| job["kind"] == "compile" && job["state"] == "done");
+    let heat = ask(&mut editor, "stitchcuda/heat", about.clone());
+    let number = |name: &str| {
+        let lines = heat["lines"].as_array().unwrap();
+        lines
+            .iter()
+            .find(|number| number["quantity"] == name)
+            .unwrap_or_else(|| panic!("{name}: {heat}"))
+            .clone()
+    };
+    let occupancy = number("theoretical_occupancy");
+    assert_eq!(
+        (&occupancy["line"], &occupancy["subject"], &heat["version"]),
+        (&json!(1), &json!("energy"), &json!(1))
+    );
+    assert!((0.0..=1.0).contains(&occupancy["heat"].as_f64().unwrap()), "{occupancy}");
+    assert!(number("registers")["source"].as_str().unwrap().contains("sm_"), "{heat}");
+    let edit = json!({
+        "textDocument": {"uri": uri, "version": 2},
+        "contentChanges": [{"range": {"start": {"line": 2, "character": 2}, "end": {"line": 2, "character": 2}}, "text": "int j; "}],
+    });
+    editor.server.notify("textDocument/didChange", &edit).unwrap();
+    assert_eq!(ask(&mut editor, "stitchcuda/heat", about)["lines"], json!([]));
+}
+
+#[test]
+fn a_profile_heats_lines_until_their_function_changes() {
+    let mut editor = Editor::new(TEXT, plugin(), Value::Null);
+    let uri = editor.uri.clone();
+    let about = json!({"textDocument": {"uri": uri}});
+    let profile = json!({"command": "stitchcuda.profile", "arguments": [uri]});
+    editor.server.request("workspace/executeCommand", &profile).unwrap();
+    let done = job(&mut editor, |job| job["kind"] == "profile" && job["state"] != "running");
+    assert_eq!((&done["state"], &done["device"]), (&json!("done"), &json!("sim:h200")), "{done}");
+    let heat = ask(&mut editor, "stitchcuda/heat", about.clone());
+    let hottest = heat["lines"].as_array().unwrap().iter().find(|number| number["heat"] == 1.0).unwrap();
+    assert_eq!((&hottest["line"], &hottest["quantity"]), (&json!(3), &json!("traffic")), "{heat}");
+    assert!(hottest["label"].as_str().unwrap().contains("64 sectors"), "{hottest}");
+    let insert = |version: u32, line: u32| {
+        json!({
+            "textDocument": {"uri": uri, "version": version},
+            "contentChanges": [{"range": {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}, "text": "// new\n"}],
+        })
+    };
+    editor.server.notify("textDocument/didChange", &insert(2, 0)).unwrap();
+    let moved = ask(&mut editor, "stitchcuda/heat", about.clone());
+    assert_eq!(moved["lines"][0]["line"], 4, "{moved}");
+    editor.server.notify("textDocument/didChange", &insert(3, 3)).unwrap();
+    assert_eq!(ask(&mut editor, "stitchcuda/heat", about)["lines"], json!([]));
+    let refused = editor.server.request("workspace/executeCommand", &profile).unwrap();
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not saved"), "{refused}");
+}
+
+#[test]
+fn what_names_nothing_is_refused_in_words() {
+    let mut editor = Editor::new(TEXT, plugin(), Value::Null);
+    for (method, params, said) in [
+        ("stitchcuda/run", json!({"run": "../../etc"}), "There is no run"),
+        ("stitchcuda/candidate", json!({"run": "20010101-000000-x"}), "runs list"),
+        ("stitchcuda/accept", json!({}), "run"),
+        ("stitchcuda/cancel", json!({"job": "seven"}), "the number of a job"),
+        ("stitchcuda/pause", json!(null), "true or false"),
+        ("stitchcuda/heat", json!({"textDocument": {"uri": "file:///nowhere.cu"}}), "an open document"),
+        ("stitchcuda/unknown", json!({}), "not known"),
+    ] {
+        let answer = refused(&mut editor, method, params);
+        assert!(answer.contains(said), "{method}: {answer}");
+    }
+}
+
+#[test]
+fn a_plain_client_sees_nothing_of_it() {
+    let mut editor = Editor::new(TEXT, modern(), Value::Null);
+    editor.start();
+    let request = editor.next(|message| {
+        let method = message["method"].as_str().unwrap_or_default();
+        assert!(!method.starts_with("stitchcuda/"), "{message}");
+        method == "workspace/applyEdit"
+    });
+    assert_eq!(
+        request["params"]["edit"]["changeAnnotations"]["stitchcuda.optimize"]["needsConfirmation"],
+        true
+    );
+}
