@@ -144,7 +144,7 @@ impl File {
         let refuse = |reason: String| FindError::File { path: path.clone(), reason };
         let bytes = std::fs::read(&path).map_err(|error| refuse(error.to_string()))?;
         let decoded = stitch_analysis::decode(&bytes).ok_or_else(|| refuse("it is no text".to_owned()))?;
-        Ok(Self { asked, names: names(&decoded.text.to_string()), path: crate::paths::canonical(&path) })
+        Ok(Self { asked, names: names(decoded.text.as_ref()), path: crate::paths::canonical(&path) })
     }
 
     fn has(&self, name: &str) -> bool {
