@@ -205,7 +205,7 @@ fn a_verdict_fits_its_schema_and_a_person_can_read_it() {
         .bare(&["verify", "--device", "cpu", "--python", &python, "ref.py", "weight_is_one.py"])
         .unwrap();
     let finished = finish(&mut command).unwrap();
-    assert!(finished.out.contains("--> weight_is_one.py:6:7: class ModelNew"), "{}", finished.out);
+    assert!(finished.out.contains("--> weight_is_one.py:4:7: class ModelNew"), "{}", finished.out);
 }
 
 /// Whether a value fits the part of JSON schema that ours is written in.
