@@ -15,11 +15,12 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-pub use aim::{Aim, AimError, aim};
+pub use aim::{Aim, AimError, PythonAim, aim, aim_python};
 pub use brief::read;
 pub use decide::{Step, decide};
 pub use evaluate::{
-    Baseline, CudaJudgement, Evaluated, JudgeError, Judgement, LEAST_GAIN, ToBeat, Version, compared,
+    Baseline, CudaJudgement, Evaluated, JudgeError, Judgement, LEAST_GAIN, ToBeat, TorchJudgement, Version,
+    compared,
 };
 
 use crate::engine::{Engine, EngineError, Exchange, Feedback, Proposal, Tokens, Watch};
@@ -167,7 +168,8 @@ impl<E: Engine> Work<'_, E> {
         self.observer.on(&Event::Stage { stage: "measuring the reference", about: "" });
         let begun = Instant::now();
         let reference = self.reference();
-        let Baseline { cost, profile } = self.judgement.baseline(&reference, self.cancel).await?;
+        let progress = |stage: &str| self.observer.on(&Event::Stage { stage, about: "" });
+        let Baseline { cost, profile } = self.judgement.baseline(&reference, &progress, self.cancel).await?;
         Ok(Entry::Baseline { cost, profile, seconds: begun.elapsed().as_secs_f64() })
     }
 

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::VerifiedCall;
+
 /// What was measured and by what.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -13,6 +15,12 @@ pub struct Evidence {
     /// How many secret seeds inputs were drawn from. The seeds themselves are told to nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seeds: Option<u32>,
+    /// What each case was called with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<VerifiedCall>,
+    /// Whether a module was in training mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub training: Option<bool>,
     /// Distributions of inputs, and whether each was tried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub distributions: Vec<Tried>,

@@ -7,6 +7,7 @@
 //! **Invariant:** no I/O, no LSP types, no clock.
 
 mod anchor;
+mod call;
 mod code;
 mod evidence;
 mod finding;
@@ -17,6 +18,7 @@ mod text;
 mod verdict;
 
 pub use anchor::{Anchor, AnchorState, Scope};
+pub use call::{Argument, VerifiedCall};
 pub use code::{CODES, Code, CodeInfo, Producer};
 pub use evidence::{
     Accuracy, Degenerate, Evidence, Memory, Parameters, Sanitized, Speedup, Stage, Times, Tried, Versions,

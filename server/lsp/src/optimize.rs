@@ -121,6 +121,9 @@ async fn work(
         precision: declared.precision,
         arguments: Vec::new(),
         answers: Answers::default(),
+        inputs: Vec::new(),
+        init: None,
+        python: None,
         time_limit_seconds: RUN_LIMIT.as_secs(),
         budget,
     };

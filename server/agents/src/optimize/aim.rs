@@ -1,8 +1,12 @@
 //! From what a person points at to what can be optimised: a program, or one kernel in a harness.
 
+use stitch_analysis::target::denote::{Denoted, denoted};
+use stitch_analysis::target::targets::named as named_target;
 use stitch_analysis::{Analysis, FunctionKind, Language};
 use stitch_findings::Span;
 use stitch_verifier::program::Target;
+use stitch_verifier::torch::find::{Asked, find_in};
+use stitch_verifier::torch::subject::{Callable, Subject};
 
 /// What is optimised.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +90,42 @@ pub fn aim(target: &Target, text: &str, selection: Option<Span>) -> Result<Aim, 
             }
         }
     }
+}
+
+/// What is optimised in a Python file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PythonAim {
+    /// What is called, and with what.
+    pub subject: Subject,
+    /// The same in the text of the file.
+    pub denoted: Denoted,
+    /// The class or function that may be changed.
+    pub scope: Vec<String>,
+}
+
+/// Takes aim at what was asked for in a Python file, whose text this is; a selection, in bytes of it, denotes the module or function around it.
+///
+/// # Errors
+/// There is nothing that can be called there, or nothing says with what; in sentences.
+pub fn aim_python(asked: &Asked, text: &str, selection: Option<Span>) -> Result<PythonAim, String> {
+    let mut asked = asked.clone();
+    if let Some(selection) = selection {
+        let around = match denoted(text, selection)? {
+            // Statements are changed within what they belong to, which is what is called.
+            Denoted::Statements(_) => denoted(text, Span::new(selection.start, selection.start))?,
+            around => around,
+        };
+        asked.name = Some(around.title());
+    }
+    let subject = find_in(&asked, text).map_err(|error| error.to_string())?;
+    let name = match &subject.callable {
+        Callable::Module { name, .. } | Callable::Function { name } => name.clone(),
+        Callable::Statements { .. } => {
+            return Err("Lines can be verified, but what is optimised is the module or function around them: name it.".to_owned());
+        }
+    };
+    let denoted = Denoted::Target(named_target(text, &name)?);
+    Ok(PythonAim { subject, denoted, scope: vec![name] })
 }
 
 /// The kernels that a person's name may mean, with their namespaces and without template arguments.

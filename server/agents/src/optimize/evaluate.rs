@@ -1,15 +1,18 @@
 //! Judges a candidate. One way for each kind of target; what comes out is the same.
 
 mod cuda;
+mod torch;
 
 use std::path::{Path, PathBuf};
 
 use stitch_findings::{Answer, Finding, Verdict};
 use stitch_verifier::measure::{Cost, MeasureError, Timed};
+use stitch_verifier::torch::request::TorchError;
 use stitch_verifier::verify::VerifyError;
 use tokio_util::sync::CancellationToken;
 
 pub use cuda::CudaJudgement;
+pub use torch::TorchJudgement;
 
 use crate::run::Outcome;
 
@@ -21,6 +24,8 @@ pub const LEAST_GAIN: f64 = 1.01;
 pub enum Judgement {
     /// A CUDA program or kernel.
     Cuda(Box<CudaJudgement>),
+    /// A PyTorch module, function or statements.
+    Torch(Box<TorchJudgement>),
 }
 
 impl Judgement {
@@ -28,6 +33,7 @@ impl Judgement {
     pub fn device(&self) -> String {
         match self {
             Self::Cuda(judgement) => judgement.measurement.builder.device.to_string(),
+            Self::Torch(judgement) => judgement.machine.device().to_owned(),
         }
     }
 
@@ -35,6 +41,7 @@ impl Judgement {
     pub fn composes(&self) -> bool {
         match self {
             Self::Cuda(_) => false,
+            Self::Torch(_) => true,
         }
     }
 
@@ -44,12 +51,13 @@ impl Judgement {
     /// Why that can't be done, in a sentence.
     pub fn composed(
         &self,
-        _reference: &str,
+        reference: &str,
         candidate: &str,
-        _verdict: Option<&Verdict>,
+        verdict: Option<&Verdict>,
     ) -> Result<String, String> {
         match self {
             Self::Cuda(_) => Ok(candidate.to_owned()),
+            Self::Torch(judgement) => judgement.composed(reference, candidate, verdict),
         }
     }
 
@@ -60,10 +68,12 @@ impl Judgement {
     pub async fn baseline(
         &self,
         reference: &Version,
+        progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Baseline, JudgeError> {
         match self {
             Self::Cuda(judgement) => judgement.baseline(reference, cancel).await,
+            Self::Torch(judgement) => judgement.baseline(reference, progress, cancel).await,
         }
     }
 
@@ -81,6 +91,9 @@ impl Judgement {
     ) -> Result<Evaluated, JudgeError> {
         match self {
             Self::Cuda(judgement) => {
+                judgement.evaluate(reference, candidate, to_beat, progress, cancel).await
+            }
+            Self::Torch(judgement) => {
                 judgement.evaluate(reference, candidate, to_beat, progress, cancel).await
             }
         }
@@ -126,6 +139,12 @@ pub enum JudgeError {
     /// Nothing could be measured.
     #[error(transparent)]
     Measure(MeasureError),
+    /// PyTorch code can't be verified against.
+    #[error(transparent)]
+    Torch(TorchError),
+    /// The original is nothing that a candidate can be judged by; why, in sentences.
+    #[error("{0}")]
+    Unsuitable(String),
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -215,6 +234,7 @@ pub fn compared(before: &Cost, after: &Cost) -> String {
             let of = match two.of {
                 Timed::Kernels => "",
                 Timed::Process => " for the whole process",
+                Timed::Call => " a call",
             };
             let [before, now] = [one, two].map(|time| microseconds(time.microseconds.median));
             format!("{} ({now} instead of {before}{of}, measured on {})", faster(times), after.device)

@@ -70,7 +70,16 @@ pub struct Manifest {
     pub arguments: Vec<String>,
     /// What was said of a kernel.
     pub answers: Answers,
-    /// How long one run of the program may take, in seconds.
+    /// Of PyTorch code: what it is called with, where that was said, each the text of an argument list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+    /// Of a module: what it is made with, where that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<String>,
+    /// The interpreter, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PathBuf>,
+    /// How long one run of the program, or one request to a process, may take, in seconds.
     pub time_limit_seconds: u64,
     /// What may be spent.
     pub budget: Budget,

@@ -22,6 +22,9 @@ fn manifest() -> Manifest {
         precision: Some(stitch_session::config::Precision::Fp32),
         arguments: vec!["7".to_owned()],
         answers: stitch_verifier::harness::Answers::default(),
+        inputs: Vec::new(),
+        init: None,
+        python: None,
         time_limit_seconds: 600,
         budget: Budget::BUILTIN,
     }

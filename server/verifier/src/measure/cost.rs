@@ -117,6 +117,8 @@ pub enum Timed {
     Kernels,
     /// The whole process, from its start to its end.
     Process,
+    /// One call of a module or a function.
+    Call,
 }
 
 /// What a kernel must move at least, and how fast its device could.
@@ -238,6 +240,12 @@ impl Cost {
     /// The measured cost of a whole process.
     pub fn of_process(device: String, microseconds: Interval, notes: Vec<String>) -> Self {
         let time = Time { of: Timed::Process, microseconds, notes };
+        Self { device, cycles: 0.0, time: Some(time), kernels: Vec::new() }
+    }
+
+    /// The measured cost of one call.
+    pub fn of_call(device: String, microseconds: Interval, notes: Vec<String>) -> Self {
+        let time = Time { of: Timed::Call, microseconds, notes };
         Self { device, cycles: 0.0, time: Some(time), kernels: Vec::new() }
     }
 

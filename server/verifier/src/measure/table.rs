@@ -44,6 +44,7 @@ fn timed(cost: &Cost, time: &Time) -> String {
     let what = match time.of {
         Timed::Kernels => "a call of each kernel",
         Timed::Process => "the whole process",
+        Timed::Call => "one call",
     };
     let mut text = format!("Measured on {}: {what} takes {}.\n", cost.device, interval(&time.microseconds));
     for kernel in &cost.kernels {

@@ -29,6 +29,7 @@ pub struct Machine {
     python: Python,
     place: Place,
     device: String,
+    kind_of_device: String,
     l2_bytes: u64,
     driver: Option<String>,
     environment: Vec<(OsString, OsString)>,
@@ -57,6 +58,7 @@ pub enum MachineError {
 struct Chosen {
     place: Place,
     name: String,
+    kind: String,
     l2_bytes: u64,
     driver: Option<String>,
 }
@@ -83,7 +85,7 @@ impl Machine {
             Ok(Err(error)) => return Err(MachineError::Missing(error.to_string())),
             Err(error) => return Err(MachineError::Failed(error.to_string())),
         };
-        let Chosen { place, name, l2_bytes, driver } = choose(asked, &python).await?;
+        let Chosen { place, name, kind, l2_bytes, driver } = choose(asked, &python).await?;
         let mut environment = Vec::new();
         let mut readable = programs(search);
         let mut sanitizer = None;
@@ -106,6 +108,7 @@ impl Machine {
             python,
             place,
             device: name,
+            kind_of_device: kind,
             l2_bytes,
             driver,
             environment,
@@ -140,6 +143,8 @@ impl Machine {
             candidate,
             place: self.place,
             device: self.device.clone(),
+            kind_of_device: self.kind_of_device.clone(),
+            stands_for: None,
             l2_bytes: self.l2_bytes,
             driver: self.driver.clone(),
             python: self.python.clone(),
@@ -170,7 +175,13 @@ fn programs(search: &Search) -> Vec<PathBuf> {
 
 /// The device that was asked for; for `auto` the first GPU, where torch can use it, or else the processor.
 async fn choose(asked: &Device, python: &Python) -> Result<Chosen, MachineError> {
-    let cpu = || Chosen { place: Place::Cpu, name: "cpu".to_owned(), l2_bytes: 0, driver: None };
+    let cpu = || Chosen {
+        place: Place::Cpu,
+        name: "cpu".to_owned(),
+        kind: "cpu".to_owned(),
+        l2_bytes: 0,
+        driver: None,
+    };
     let index = match asked {
         Device::Cpu => return Ok(cpu()),
         Device::Simulator(name) => {
@@ -187,6 +198,7 @@ async fn choose(asked: &Device, python: &Python) -> Result<Chosen, MachineError>
         (Some(device), _) if python.cuda.is_some() => Ok(Chosen {
             place: Place::Cuda(device.index),
             name: format!("cuda:{} ({})", device.index, device.name),
+            kind: format!("cuda:{}.{}", device.architecture.major, device.architecture.minor),
             l2_bytes: FLUSH * device.l2,
             driver: Some(format!("{}.{}", device.driver.0, device.driver.1)),
         }),

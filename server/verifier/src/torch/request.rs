@@ -37,6 +37,10 @@ pub struct Request {
     pub place: Place,
     /// The device as a verdict names it: `cpu`, `cuda:0 (NVIDIA H200)`.
     pub device: String,
+    /// The device as the guard of an edited file names it: `cpu`, `cuda:9.0` with the compute capability.
+    pub kind_of_device: String,
+    /// The person's own file, for which both versions stand: what they import is looked for beside it. Without, beside each.
+    pub stands_for: Option<PathBuf>,
     /// The size of the device's L2 cache in bytes; 0 leaves it alone.
     pub l2_bytes: u64,
     /// The newest CUDA version that the driver runs.

@@ -33,6 +33,24 @@ pub enum Dtype {
 }
 
 impl Dtype {
+    /// Torch's name for it, without `torch.`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Float64 => "float64",
+            Self::Float32 => "float32",
+            Self::Float16 => "float16",
+            Self::Bfloat16 => "bfloat16",
+            Self::Int64 => "int64",
+            Self::Int32 => "int32",
+            Self::Int16 => "int16",
+            Self::Int8 => "int8",
+            Self::Uint8 => "uint8",
+            Self::Bool => "bool",
+            Self::Complex64 => "complex64",
+            Self::Complex128 => "complex128",
+        }
+    }
+
     /// The size of an element in bytes.
     pub fn size(self) -> u64 {
         match self {

@@ -7,6 +7,7 @@
 
 mod baseline;
 mod blame;
+mod called;
 mod pair;
 mod report;
 mod rounds;

@@ -53,6 +53,9 @@ impl Side {
         setting.build_folder.clone_from(&build);
         setting.readable = readable(subject);
         setting.readable.extend(request.readable.iter().cloned());
+        setting
+            .readable
+            .extend(request.stands_for.iter().filter_map(|path| path.parent()).map(PathBuf::from));
         setting.time_limit = request.time_limit;
         setting.memory_bytes = request.memory_bytes;
         setting.environment.clone_from(&request.environment);
@@ -72,6 +75,7 @@ impl Side {
         load.dtype = dtype;
         load.train = request.train;
         load.build = Some(self.build.clone());
+        load.stands_for.clone_from(&request.stands_for);
         load
     }
 

@@ -8,6 +8,7 @@ use stitch_findings::{
 };
 
 use super::blame::Source;
+use super::called::call_of;
 use crate::torch::host::{ChildError, Loaded};
 use crate::torch::judge::compare::Part;
 use crate::torch::judge::distributions::Distribution;
@@ -83,6 +84,12 @@ impl<'a> Report<'a> {
         if self.verdict.answer == Answer::Correct {
             self.verdict.answer = answer;
         }
+    }
+
+    /// What a case is called with.
+    pub fn called_with(&mut self, inputs: &Values, state: Option<&Values>) {
+        let call = call_of(inputs, state, &self.request.kind_of_device);
+        self.verdict.evidence.calls.extend(call);
     }
 
     /// Something that both do and that is not honest.
@@ -309,6 +316,7 @@ impl<'a> Report<'a> {
         for change in &candidate.changed {
             self.note(format!("Importing the candidate changed a setting of torch: {}.", cut(change)));
         }
+        self.verdict.evidence.training = candidate.training;
         match candidate.training {
             Some(true) => self.note("The modules are in training mode."),
             Some(false) => self.note("The modules are in evaluation mode."),

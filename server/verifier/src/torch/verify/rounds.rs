@@ -193,6 +193,7 @@ impl Rounds<'_, '_> {
         }
         if own && self.last.as_ref().is_none_or(|last| last.0 != planned.case) {
             self.detector = Detector::default();
+            self.report.called_with(&drawn.inputs.values, pair.state.as_ref().map(|state| &state.values));
             self.oracle(pair, drawn, (&expected, &got)).await?;
         }
         self.detector.round(view(&expected.outputs), view(&drawn.inputs), &self.request.rule);

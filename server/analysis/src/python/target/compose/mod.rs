@@ -18,7 +18,8 @@ use stitch_findings::Span;
 use super::denote::Denoted;
 use super::source::Source;
 use super::targets::{TargetKind, definition, targets};
-pub use guard::{Argument, Verified, VerifiedCall};
+pub use guard::Verified;
+pub use stitch_findings::{Argument, VerifiedCall};
 
 /// The guard, as it stands in an edited file, with four spaces and `\n`.
 const SUPPORT: &str = include_str!("support.py");

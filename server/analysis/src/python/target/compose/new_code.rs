@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::super::source::{Source, children, docstring};
 use super::candidate::{Import, bound, imports, needed, triton_names, whole};
-use super::guard::{Verified, quoted, tuple};
+use super::guard::{self, Verified, quoted, tuple};
 use super::layout::{free, moved, names};
 use super::{SUPPORT, SUPPORT_IMPORTS};
 
@@ -316,7 +316,7 @@ fn table(guard: &str, make: &str, new: &New<'_>, guarded: &Guarded<'_>, step: &s
         let mut states: Vec<String> = Vec::new();
         for call in &verified.calls {
             let entries =
-                call.state.iter().map(|(name, tensor)| format!("{}: {}", quoted(name), tensor.seen()));
+                call.state.iter().map(|(name, tensor)| format!("{}: {}", quoted(name), guard::seen(tensor)));
             let state = format!("{{{}}}", entries.collect::<Vec<_>>().join(", "));
             if !states.contains(&state) {
                 states.push(state);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stitch_findings::Span;
+use stitch_findings::{Span, VerifiedCall};
 use tree_sitter::Node;
 
 use super::super::source::{
@@ -12,7 +12,8 @@ use super::super::statements::Statements;
 use super::super::targets::{Target, decorators, enclosing, is_static, method};
 use super::candidate::bound;
 use super::class;
-use super::guard::{Argument, Verified, VerifiedCall};
+
+use super::guard::{self, Verified};
 use super::layout::{free, moved, names, with_comments};
 use super::new_code::{Guarded, New, before};
 
@@ -227,13 +228,13 @@ fn bind(call: &VerifiedCall, list: &[Parameter<'_>]) -> Result<String, String> {
     let mut last = Vec::new();
     for parameter in list {
         match parameter.kind {
-            Kind::Rest => seen.extend(given.by_ref().map(Argument::seen)),
+            Kind::Rest => seen.extend(given.by_ref().map(guard::seen)),
             Kind::Keywords => {}
             Kind::Positional | Kind::Keyword => {
                 let by_place = if parameter.kind == Kind::Positional { given.next() } else { None };
                 let by_name =
                     call.keywords.iter().find(|(name, _)| name == parameter.name).map(|(_, value)| value);
-                let default = parameter.default.and_then(Argument::literal);
+                let default = parameter.default.and_then(guard::literal);
                 let value = by_place.or(by_name).or(default.as_ref()).ok_or_else(|| {
                     format!(
                         "A verified call does not give `{}`, and its default is no plain value.",
@@ -241,9 +242,9 @@ fn bind(call: &VerifiedCall, list: &[Parameter<'_>]) -> Result<String, String> {
                     )
                 })?;
                 if parameter.kind == Kind::Keyword {
-                    last.push(value.seen())
+                    last.push(guard::seen(value))
                 } else {
-                    seen.push(value.seen())
+                    seen.push(guard::seen(value))
                 }
             }
         }
