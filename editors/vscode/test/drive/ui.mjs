@@ -59,8 +59,11 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       const before = fs.readFileSync(file, "utf8");
       await page.locator(".tab", { hasText: "candidate" }).first().click();
       await at.titleAction("Accept the Candidate").click();
-      await page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
+      // The file is shown before the edit is made, and the difference is closed after it.
+      await page.locator(".tab", { hasText: "candidate" }).waitFor({ state: "detached" });
+      await page.locator(".tab.dirty").waitFor();
       assert.equal(fs.readFileSync(file, "utf8"), before, "it is the person who saves");
+      await at.line("__shared__").click();
       await page.keyboard.press("Control+s");
       await at.until("the text on disk", () => fs.readFileSync(file, "utf8") !== before);
       await at.line(/registers/).waitFor();
