@@ -69,7 +69,8 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await at.line(/registers/).waitFor();
     });
     await at.check("heat is drawn in the gutter", async () => {
-      await page.locator(".tab", { hasText: "Evidence" }).locator(".codicon-close").click();
+      await at.command("View: Close Editors in Other Groups");
+      await page.locator(".tab", { hasText: "Evidence" }).waitFor({ state: "detached" });
       await at.command("StitchCUDA: Profile This Program");
       await page.locator(".pane-body .monaco-list-row", { hasText: /Profile transpose.cu.*done/ }).waitFor();
       await at.until("lines that are hot and lines that are less so", async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3);
