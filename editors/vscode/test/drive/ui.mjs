@@ -74,6 +74,11 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await at.command("StitchCUDA: Profile This Program");
       await page.locator(".pane-body .monaco-list-row", { hasText: /Profile transpose.cu.*done/ }).waitFor();
       await at.until("lines that are hot and lines that are less so", async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3);
+      // A click may have scrolled a long line; the pointer on a hot one tells why it is.
+      await at.editor.locator(".view-lines").click({ position: { x: 60, y: 20 } });
+      await page.keyboard.press("Control+Home");
+      await at.line(/tile\[threadIdx.x\]/).hover({ position: { x: 90, y: 8 } });
+      await page.locator(".monaco-hover", { hasText: "sectors" }).first().waitFor();
       await at.shot("heat");
     });
     await at.check("the walkthrough has three steps", async () => {
