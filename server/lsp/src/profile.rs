@@ -61,7 +61,7 @@ impl Profiles {
         let has_changed = |line: &Moved| {
             let around = profile.functions.iter().find(|function| function.touches(line.span.start));
             let around = around.copied().unwrap_or(line.span);
-            changed.start <= around.end && around.start <= changed.end
+            changed.start < around.end && around.start < changed.end
         };
         let lines = profile.lines.iter().filter(|line| !has_changed(line));
         let moved = lines.map(|line| Moved { span: edit.stretch(line.span), ..line.clone() });
@@ -86,7 +86,8 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>) -> Result<JobId, 
         return Err("the workspace is not trusted, and the program would be run".to_owned());
     }
     let path = document.path.clone().ok_or("the document is no file of this machine")?;
-    if document.live.is_edited() {
+    // What is built is the file; an edit that was taken back leaves no difference.
+    if std::fs::read_to_string(&path).ok().as_deref() != Some(&*document.text.to_source()) {
         return Err("the file has changes that are not saved".to_owned());
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

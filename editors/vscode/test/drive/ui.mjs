@@ -59,17 +59,26 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       const before = fs.readFileSync(file, "utf8");
       await page.locator(".tab", { hasText: "candidate" }).first().click();
       await at.titleAction("Accept the Candidate").click();
-      await page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
+      // The file is shown before the edit is made, and the difference is closed after it.
+      await page.locator(".tab", { hasText: "candidate" }).waitFor({ state: "detached" });
+      await page.locator(".tab.dirty").waitFor();
       assert.equal(fs.readFileSync(file, "utf8"), before, "it is the person who saves");
+      await at.line("__shared__").click();
       await page.keyboard.press("Control+s");
       await at.until("the text on disk", () => fs.readFileSync(file, "utf8") !== before);
       await at.line(/registers/).waitFor();
     });
     await at.check("heat is drawn in the gutter", async () => {
-      await page.locator(".tab", { hasText: "Evidence" }).locator(".codicon-close").click();
+      await at.command("View: Close Editors in Other Groups");
+      await page.locator(".tab", { hasText: "Evidence" }).waitFor({ state: "detached" });
       await at.command("StitchCUDA: Profile This Program");
       await page.locator(".pane-body .monaco-list-row", { hasText: /Profile transpose.cu.*done/ }).waitFor();
       await at.until("lines that are hot and lines that are less so", async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3);
+      // A click may have scrolled a long line; the pointer on a hot one tells why it is.
+      await at.editor.locator(".view-lines").click({ position: { x: 60, y: 20 } });
+      await page.keyboard.press("Control+Home");
+      await at.line(/tile\[threadIdx.x\]/).hover({ position: { x: 90, y: 8 } });
+      await page.locator(".monaco-hover", { hasText: "sectors" }).first().waitFor();
       await at.shot("heat");
     });
     await at.check("the walkthrough has three steps", async () => {

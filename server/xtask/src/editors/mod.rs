@@ -12,7 +12,7 @@ use anyhow::Result;
 use crate::test::step;
 
 /// The variable that makes an editor that can't be had here an error, as on the machines of CI.
-const REQUIRED: &str = "STITCHCUDA_REQUIRE_EDITORS";
+const REQUIRED: &str = "STITCHCUDA_TEST_REQUIRE_EDITORS";
 
 /// What the tests in editors are given.
 pub struct Surroundings {
