@@ -5,28 +5,31 @@ mod work;
 
 use std::io::Write;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use stitch_agents::optimize::{aim, read};
+use stitch_agents::optimize::{aim, aim_python, read};
 use stitch_agents::run::{Budget, Manifest};
 use stitch_findings::Span;
 use stitch_session::config::{EngineChoice, Precision};
 use stitch_session::folders::Folders;
 use stitch_verifier::declared::{self, Declared};
 use stitch_verifier::program::Target;
+use stitch_verifier::torch::find::{Asked, is_python};
 
 use crate::format::Format;
-use crate::setup::{self, ProgramArguments};
+use crate::settings::Surrounding;
+use crate::setup::{self, ProgramArguments, PythonArguments, Tolerance};
 use crate::status::Status;
 
 pub use human::print_record;
-pub use work::{Order, go_on};
+pub use work::{Aimed, Order, go_on};
 
 /// Arguments of `optimize`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// What to make faster: a CUDA program (file.cu), a kernel (file.cu::name), or a [target.NAME] of stitchcuda.toml
+    /// What to make faster: a CUDA program (file.cu), a kernel (file.cu::name), a [target.NAME] of stitchcuda.toml, or a PyTorch module or
+    /// function (file.py::Name)
     target: String,
     /// Change only the functions that these lines touch, as in 10:42
     #[arg(long, value_name = "FIRST:LAST", value_parser = lines)]
@@ -42,6 +45,8 @@ pub struct Arguments {
     #[command(flatten)]
     ending: Ending,
     #[command(flatten)]
+    called: PythonArguments,
+    #[command(flatten)]
     program: ProgramArguments,
 }
 
@@ -55,6 +60,7 @@ impl Arguments {
             tolerance: None,
             precision: None,
             ending: Ending { apply: false, format },
+            called: PythonArguments::default(),
             program: ProgramArguments::unsaid(),
         }
     }
@@ -134,15 +140,73 @@ fn span(text: &str, lines: &RangeInclusive<usize>) -> Result<Span> {
     Ok(Span::new(start, end))
 }
 
+/// What is to be optimised, with the text of its file.
+struct Chosen {
+    aimed: Aimed,
+    file: PathBuf,
+    text: String,
+    selection: Option<Span>,
+    kernel: Option<String>,
+    scope: Vec<String>,
+    tolerance: Option<f64>,
+    precision: Option<Precision>,
+}
+
 /// Optimises and prints.
 ///
 /// # Errors
 /// Wrong usage; writing to `out`; a system that gives no threads.
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let surrounding = arguments.program.surrounding()?;
-    let named = setup::target(&surrounding, &arguments.target, &arguments.program.with)?;
+    let chosen = match is_python(&arguments.target) {
+        true => python(arguments, &surrounding)?,
+        false => cuda(arguments, &surrounding)?,
+    };
+    let runs =
+        Folders::find().state.context("no folder for runs is known; set STITCHCUDA_STATE_DIR")?.join("runs");
+    let manifest = Manifest {
+        schema: Manifest::SCHEMA.to_owned(),
+        id: String::new(),
+        started: Manifest::now(),
+        target: arguments.target.clone(),
+        folder: surrounding.folder.clone(),
+        file: chosen.file,
+        kernel: chosen.kernel,
+        with: arguments.program.with.clone(),
+        selection: chosen.selection,
+        scope: chosen.scope,
+        device: String::new(),
+        engine: String::new(),
+        model: None,
+        tolerance: arguments.tolerance.map(Tolerance::share).or(chosen.tolerance),
+        precision: arguments.precision.or(chosen.precision),
+        arguments: arguments.program.arguments.clone(),
+        answers: arguments.program.answers()?,
+        inputs: arguments.called.inputs.clone(),
+        init: arguments.called.init.clone(),
+        python: arguments.called.python.clone(),
+        time_limit_seconds: arguments.program.time_limit,
+        budget: Budget::BUILTIN,
+    };
+    let order = Order {
+        surrounding,
+        program: arguments.program.clone(),
+        aimed: chosen.aimed,
+        runs,
+        begin: Some((manifest, chosen.text)),
+        resume: None,
+        python: arguments.called.python.clone(),
+        spending: arguments.spending.clone(),
+        ending: arguments.ending.clone(),
+    };
+    go_on(order, out)
+}
+
+/// A CUDA program or kernel.
+fn cuda(arguments: &Arguments, surrounding: &Surrounding) -> Result<Chosen> {
+    let named = setup::target(surrounding, &arguments.target, &arguments.program.with)?;
     let file = setup::file(&named).context("the target names no file that may be changed")?.to_owned();
-    let text = read(&file).with_context(|| format!("{} could not be read", file.display()))?;
+    let text = text_of(&file)?;
     let selection = arguments.select.as_ref().map(|lines| span(&text, lines)).transpose()?;
     let aim = aim(&named, &text, selection)
         .map_err(|error| anyhow::anyhow!("{} can't be optimised: {error}", arguments.target))?;
@@ -158,38 +222,42 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         Target::Program(program) => (program.tolerance, program.precision),
         Target::Kernel { .. } => (None, None),
     };
-    let runs =
-        Folders::find().state.context("no folder for runs is known; set STITCHCUDA_STATE_DIR")?.join("runs");
-    let manifest = Manifest {
-        schema: Manifest::SCHEMA.to_owned(),
-        id: String::new(),
-        started: Manifest::now(),
-        target: arguments.target.clone(),
-        folder: surrounding.folder.clone(),
+    Ok(Chosen {
+        aimed: Aimed::Cuda(aim.target),
         file,
-        kernel: aim.kernel.clone(),
-        with: arguments.program.with.clone(),
         selection,
+        kernel: aim.kernel,
+        scope: aim.scope,
+        tolerance: declared.tolerance.or(of_target.0),
+        precision: declared.precision.or(of_target.1),
+        text,
+    })
+}
+
+/// A module or function of a Python file.
+fn python(arguments: &Arguments, surrounding: &Surrounding) -> Result<Chosen> {
+    let asked = Asked {
+        init: arguments.called.init.clone(),
+        inputs: arguments.called.inputs.clone(),
+        ..Asked::of(&arguments.target).within(&surrounding.folder)
+    };
+    let text = text_of(&asked.path)?;
+    let selection = arguments.select.as_ref().map(|lines| span(&text, lines)).transpose()?;
+    let aim = aim_python(&asked, &text, selection)
+        .map_err(|error| anyhow::anyhow!("{} can't be optimised: {error}", arguments.target))?;
+    let declared = Declared::of(&text, None)?;
+    Ok(Chosen {
+        file: asked.path,
+        selection,
+        kernel: None,
         scope: aim.scope.clone(),
-        device: String::new(),
-        engine: String::new(),
-        model: None,
-        tolerance: arguments.tolerance.map(setup::Tolerance::share).or(declared.tolerance).or(of_target.0),
-        precision: arguments.precision.or(declared.precision).or(of_target.1),
-        arguments: arguments.program.arguments.clone(),
-        answers: arguments.program.answers()?,
-        time_limit_seconds: arguments.program.time_limit,
-        budget: Budget::BUILTIN,
-    };
-    let order = Order {
-        surrounding,
-        program: arguments.program.clone(),
-        target: aim.target,
-        runs,
-        begin: Some((manifest, text)),
-        resume: None,
-        spending: arguments.spending.clone(),
-        ending: arguments.ending.clone(),
-    };
-    go_on(order, out)
+        aimed: Aimed::Python(Box::new(aim)),
+        tolerance: declared.tolerance,
+        precision: declared.precision,
+        text,
+    })
+}
+
+fn text_of(file: &Path) -> Result<String> {
+    read(file).with_context(|| format!("{} could not be read", file.display()))
 }

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use stitch_agents::optimize::aim;
+use stitch_agents::optimize::{aim, aim_python};
 use stitch_agents::patch;
 use stitch_agents::run::{Record, RunError, Summary, list, remove};
 use stitch_session::config::{Device, EngineChoice};
 use stitch_session::folders::Folders;
+use stitch_verifier::torch::find::{Asked, is_python};
 
 use crate::format::{Format, print_json};
-use crate::optimize::{Ending, Order, Spending, go_on, print_record};
+use crate::optimize::{Aimed, Ending, Order, Spending, go_on, print_record};
 use crate::settings::Surrounding;
 use crate::setup::{self, ProgramArguments};
 use crate::status::Status;
@@ -186,6 +187,30 @@ fn diff(root: &Path, id: &str, attempt: Option<u32>, out: &mut impl Write) -> Re
     Ok(Status::Good)
 }
 
+/// What a run is of, as it was named.
+fn aimed(record: &Record, surrounding: &Surrounding) -> Result<Aimed> {
+    let manifest = &record.manifest;
+    let refused = |error: String| anyhow::anyhow!("{} can't be optimised: {error}", manifest.target);
+    if is_python(&manifest.target) {
+        let asked = Asked {
+            init: manifest.init.clone(),
+            inputs: manifest.inputs.clone(),
+            ..Asked::of(&manifest.target).within(&manifest.folder)
+        };
+        let aim = aim_python(&asked, &record.reference, manifest.selection).map_err(refused)?;
+        return Ok(Aimed::Python(Box::new(aim)));
+    }
+    let named = stitch_verifier::program::find(
+        &manifest.target,
+        &manifest.folder,
+        &manifest.with,
+        surrounding.settings(),
+    )?;
+    let aim =
+        aim(&named, &record.reference, manifest.selection).map_err(|error| refused(error.to_string()))?;
+    Ok(Aimed::Cuda(aim.target))
+}
+
 fn resume(
     root: &Path,
     id: &str,
@@ -196,14 +221,7 @@ fn resume(
     let record = Record::read(root, id)?;
     let manifest = &record.manifest;
     let surrounding = Surrounding::read(Vec::new())?.about(std::iter::once(manifest.file.as_path()));
-    let named = stitch_verifier::program::find(
-        &manifest.target,
-        &manifest.folder,
-        &manifest.with,
-        surrounding.settings(),
-    )?;
-    let aim = aim(&named, &record.reference, manifest.selection)
-        .map_err(|error| anyhow::anyhow!("{} can't be optimised: {error}", manifest.target))?;
+    let aimed = aimed(&record, &surrounding)?;
     let mut program = ProgramArguments::of_run(manifest)?;
     program.device = device.cloned().or(program.device);
     let mut spending = spending.clone();
@@ -215,7 +233,8 @@ fn resume(
     let order = Order {
         surrounding,
         program,
-        target: aim.target,
+        aimed,
+        python: manifest.python.clone(),
         runs: root.to_owned(),
         begin: None,
         resume: Some(id.to_owned()),

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use stitch_agents::run::Manifest;
-use stitch_session::config::Device;
+use stitch_session::config::{Config, Device};
 use stitch_toolchain::discovery;
 use stitch_verifier::harness::Answers;
 use stitch_verifier::program::{self, Builder, Target};
+use stitch_verifier::torch::machine::{Machine, MachineError};
 
 use crate::settings::Surrounding;
 use crate::status::Status;
@@ -55,6 +56,39 @@ pub struct ProgramArguments {
     /// Arguments for the program
     #[arg(last = true)]
     pub arguments: Vec<String>,
+}
+
+/// Flags that say what PyTorch code is called with, and by which interpreter.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "For PyTorch")]
+pub struct PythonArguments {
+    /// What it is called with, as in "randn(32, 1024), n=4"; several are several cases
+    #[arg(long, value_name = "ARGUMENTS")]
+    pub inputs: Vec<String>,
+    /// What a module is made with, as in "64, bias=False"
+    #[arg(long, value_name = "ARGUMENTS")]
+    pub init: Option<String>,
+    /// The interpreter that has torch
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+}
+
+/// What runs PyTorch code on the device that was asked for. `Err` with the status where something is missing, which was said.
+pub async fn machine(
+    surrounding: &Surrounding,
+    config: &Config,
+    asked: &Device,
+    python: Option<&Path>,
+) -> std::result::Result<Machine, Status> {
+    let executable = std::env::current_exe().unwrap_or_default();
+    Machine::find(config, &surrounding.search(config), asked, python, &executable).await.map_err(|error| {
+        anstream::eprintln!("error: {error}");
+        match error {
+            MachineError::Missing(_) => Status::Missing,
+            MachineError::Device(_) => Status::Usage,
+            MachineError::Failed(_) => Status::Bad,
+        }
+    })
 }
 
 /// A tolerance as it is typed.

@@ -2,20 +2,25 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use serde_json::json;
 use stitch_agents::engine::EngineError;
 use stitch_agents::engines::Engines;
 use stitch_agents::optimize::{
-    CudaJudgement, Event, JudgeError, Judgement, Observer, OptimizeError, Version, optimize, read,
+    CudaJudgement, Event, JudgeError, Judgement, Observer, OptimizeError, PythonAim, TorchJudgement, Version,
+    optimize, read,
 };
 use stitch_agents::patch;
 use stitch_agents::run::{Conclusion, Manifest, Run};
+use stitch_session::config::Config;
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
 use stitch_verifier::measure::{MeasureError, Measurement};
-use stitch_verifier::program::{RunError, Target};
+use stitch_verifier::program::{Builder, RunError, Target};
 use stitch_verifier::simulation::SimulationError;
+use stitch_verifier::torch::machine::Machine;
+use stitch_verifier::torch::request::TorchError;
 use stitch_verifier::verify::VerifyError;
 use tokio::sync::mpsc;
 
@@ -27,14 +32,92 @@ use crate::settings::Surrounding;
 use crate::setup::{self, ProgramArguments};
 use crate::status::Status;
 
+/// What is optimised.
+#[derive(Clone)]
+pub enum Aimed {
+    /// A CUDA program or kernel.
+    Cuda(Target),
+    /// PyTorch code.
+    Python(Box<PythonAim>),
+}
+
+/// How its candidates are judged, where that is known before there is a run.
+enum Judge {
+    Cuda(Target, Box<Builder>),
+    Python(Box<PythonAim>, Box<Machine>, Arc<Config>),
+}
+
+impl Judge {
+    /// Looks for what judges it. `Err` with the status where something is missing, which was said.
+    async fn prepare(order: &Order) -> Result<std::result::Result<Self, Status>> {
+        Ok(match &order.aimed {
+            Aimed::Cuda(target) => setup::builder(&order.surrounding, &order.program, target)
+                .await?
+                .map(|builder| Self::Cuda(target.clone(), Box::new(builder))),
+            Aimed::Python(aim) => {
+                let config = order.surrounding.config_for(Some(&aim.subject.path));
+                let asked = order.program.device.clone().unwrap_or_else(|| config.device.clone());
+                let machine =
+                    setup::machine(&order.surrounding, &config, &asked, order.python.as_deref()).await;
+                machine.map(|machine| Self::Python(aim.clone(), Box::new(machine), config))
+            }
+        })
+    }
+
+    fn config(&self) -> &Config {
+        match self {
+            Self::Cuda(_, builder) => &builder.config,
+            Self::Python(.., config) => config,
+        }
+    }
+
+    fn device(&self) -> String {
+        match self {
+            Self::Cuda(_, builder) => builder.device.id(),
+            Self::Python(_, machine, _) => machine.device_id(),
+        }
+    }
+
+    /// The judgement of a run's candidates.
+    fn of_run(self, manifest: &Manifest, executable: PathBuf) -> Judgement {
+        let time_limit = std::time::Duration::from_secs(manifest.time_limit_seconds);
+        match self {
+            Self::Cuda(target, mut builder) => {
+                builder.origin = Some(manifest.file.clone());
+                let measurement = Measurement {
+                    builder: *builder,
+                    arguments: manifest.arguments.clone(),
+                    answers: manifest.answers.clone(),
+                    scope: manifest.scope.clone(),
+                    tolerance: manifest.tolerance,
+                    time_limit,
+                    executable,
+                };
+                let (tolerance, precision) = (manifest.tolerance, manifest.precision);
+                Judgement::Cuda(Box::new(CudaJudgement { target, measurement, tolerance, precision }))
+            }
+            Self::Python(aim, machine, _) => Judgement::Torch(Box::new(TorchJudgement {
+                machine: *machine,
+                subject: aim.subject,
+                denoted: aim.denoted,
+                tolerance: manifest.tolerance,
+                precision: manifest.precision,
+                time_limit,
+            })),
+        }
+    }
+}
+
 /// What is to be done.
 pub struct Order {
     /// The settings.
     pub surrounding: Surrounding,
     /// Flags that say where and how programs run.
     pub program: ProgramArguments,
-    /// The target.
-    pub target: Target,
+    /// What is optimised.
+    pub aimed: Aimed,
+    /// The interpreter that was named, for PyTorch code.
+    pub python: Option<PathBuf>,
     /// The folder of all runs.
     pub runs: PathBuf,
     /// A run to begin: what is asked for, and the text of the target's file.
@@ -96,12 +179,12 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
     let format = ending.format;
     let shown = &mut *out;
     let ended = interrupt::until_done(1, |jobs, _| async move {
-        let mut builder = match setup::builder(&order.surrounding, &order.program, &order.target).await? {
-            Ok(builder) => builder,
+        let judge = match Judge::prepare(&order).await? {
+            Ok(judge) => judge,
             Err(status) => return Ok(Err(status)),
         };
         let Spending { engine: choice, model, .. } = order.spending.clone();
-        let mut engine = match Engines::choose(&builder.config, choice, model, None) {
+        let mut engine = match Engines::choose(judge.config(), choice, model, None) {
             Ok(engine) => engine,
             Err(error) => {
                 anstream::eprintln!("error: {error}");
@@ -113,10 +196,10 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
         }
         let run = match (order.begin, order.resume) {
             (Some((mut manifest, text)), _) => {
-                manifest.device = builder.device.id();
+                manifest.device = judge.device();
                 manifest.engine = engine.name().to_owned();
                 manifest.model = engine.model();
-                manifest.budget = order.spending.over(engine.budget(&builder.config));
+                manifest.budget = order.spending.over(engine.budget(judge.config()));
                 Run::create(&order.runs, manifest, &text)?
             }
             (None, Some(id)) => {
@@ -127,21 +210,7 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
             (None, None) => anyhow::bail!("there is no run to begin or to go on with"),
         };
         let manifest = run.manifest().clone();
-        builder.origin = Some(manifest.file.clone());
-        let judgement = Judgement::Cuda(Box::new(CudaJudgement {
-            target: order.target,
-            measurement: Measurement {
-                builder,
-                arguments: manifest.arguments.clone(),
-                answers: manifest.answers.clone(),
-                scope: manifest.scope.clone(),
-                tolerance: manifest.tolerance,
-                time_limit: std::time::Duration::from_secs(manifest.time_limit_seconds),
-                executable,
-            },
-            tolerance: manifest.tolerance,
-            precision: manifest.precision,
-        }));
+        let judgement = judge.of_run(&manifest, executable);
         let (told, mut heard) = mpsc::unbounded_channel();
         let spinner = Spinner::new();
         announce(&run, format, shown)?;
@@ -247,6 +316,12 @@ fn failed(error: &OptimizeError, id: &str) -> Status {
         OptimizeError::Judge(JudgeError::Measure(MeasureError::Harness(
             VerifyError::Plan(_) | VerifyError::Kernel(_),
         ))) => Status::Usage,
+        OptimizeError::Judge(JudgeError::Torch(TorchError::Reference { .. }) | JudgeError::Unsuitable(_)) => {
+            Status::Usage
+        }
+        OptimizeError::Judge(JudgeError::Torch(TorchError::Host(_) | TorchError::Device(_))) => {
+            Status::Missing
+        }
         OptimizeError::Run(_) | OptimizeError::OtherDevice { .. } => Status::Usage,
         _ => Status::Bad,
     };

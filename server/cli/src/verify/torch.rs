@@ -1,16 +1,13 @@
 //! `stitchcuda verify reference.py candidate.py`: PyTorch modules and functions.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use stitch_session::config::{Config, Device};
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
 use stitch_verifier::torch::find::{self, FindError, Said};
 use stitch_verifier::torch::host::{HostError, Place};
 use stitch_verifier::torch::judge::Rule;
 use stitch_verifier::torch::judge::statistics::LEAST_CALLS;
-use stitch_verifier::torch::machine::{Machine, MachineError};
 use stitch_verifier::torch::request::{Request, SanitizerPolicy, TorchError};
 use stitch_verifier::torch::subject::{Callable, Subject};
 use stitch_verifier::torch::values::Dtype;
@@ -20,25 +17,18 @@ use super::{Arguments, print};
 use crate::interrupt;
 use crate::progress::Spinner;
 use crate::settings::Surrounding;
-use crate::setup::Tolerance;
+use crate::setup::{PythonArguments, Tolerance, machine};
 use crate::status::Status;
 
 /// Flags for PyTorch.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "For PyTorch")]
 pub struct TorchArguments {
-    /// What it is called with, as in "randn(32, 1024), n=4"; several are several cases
-    #[arg(long, value_name = "ARGUMENTS")]
-    inputs: Vec<String>,
-    /// What a module is made with, as in "64, bias=False"
-    #[arg(long, value_name = "ARGUMENTS")]
-    init: Option<String>,
+    #[command(flatten)]
+    called: PythonArguments,
     /// Types that inputs and parameters are turned into: fp32, fp16, bf16, fp64; each with every case
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = dtype)]
     dtype: Vec<Dtype>,
-    /// The interpreter that has torch
-    #[arg(long, value_name = "PATH")]
-    python: Option<PathBuf>,
     /// Compare gradients of inputs and parameters too
     #[arg(long)]
     gradients: bool,
@@ -150,8 +140,8 @@ fn subjects(
     surrounding: &Surrounding,
 ) -> Result<(Subject, Subject), FindError> {
     let said = Said {
-        inputs: arguments.torch.inputs.clone(),
-        init: arguments.torch.init.clone(),
+        inputs: arguments.torch.called.inputs.clone(),
+        init: arguments.torch.called.init.clone(),
         dtypes: arguments.torch.dtype.clone(),
     };
     let reference = find::reference(&arguments.reference, &surrounding.folder, &said)?;
@@ -168,7 +158,7 @@ async fn request(
 ) -> Result<Request, Status> {
     let config = surrounding.config_for(Some(&reference.path));
     let asked = arguments.program.device.clone().unwrap_or_else(|| config.device.clone());
-    let machine = machine(surrounding, &config, &asked, arguments.torch.python.as_deref()).await?;
+    let machine = machine(surrounding, &config, &asked, arguments.torch.called.python.as_deref()).await?;
     let tolerance = arguments.tolerance;
     let is_kernelbench = matches!(&reference.callable, Callable::Module { name, .. } if name == "Model");
     Ok(Request {
@@ -188,24 +178,6 @@ async fn request(
         calls: arguments.torch.calls,
         time_limit: arguments.program.limit(),
         ..machine.request(reference, candidate)
-    })
-}
-
-/// What runs PyTorch code here. `Err` with the status where something is missing, which was said.
-async fn machine(
-    surrounding: &Surrounding,
-    config: &Config,
-    asked: &Device,
-    python: Option<&Path>,
-) -> Result<Machine, Status> {
-    let executable = std::env::current_exe().unwrap_or_default();
-    Machine::find(config, &surrounding.search(config), asked, python, &executable).await.map_err(|error| {
-        anstream::eprintln!("error: {error}");
-        match error {
-            MachineError::Missing(_) => Status::Missing,
-            MachineError::Device(_) => Status::Usage,
-            MachineError::Failed(_) => Status::Bad,
-        }
     })
 }
 

@@ -39,7 +39,7 @@ impl Asked {
     }
 
     /// The same with its path as seen from a folder.
-    fn within(mut self, folder: &Path) -> Self {
+    pub fn within(mut self, folder: &Path) -> Self {
         self.path = crate::paths::canonical(&folder.join(&self.path));
         self
     }

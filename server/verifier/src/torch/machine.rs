@@ -167,11 +167,30 @@ impl Machine {
     }
 }
 
-/// The folders of programs that a build may need, such as ninja's.
+/// Where the programs lie that a build may need: what `PATH` names, and the compilers that variables name. Of one that lies in a `bin` outside of
+/// the home folder all of its installation is meant, since a compiler finds its own headers beside it.
 fn programs(search: &Search) -> Vec<PathBuf> {
     let path = search.environment.get("PATH").map(std::env::split_paths);
-    path.into_iter().flatten().filter(|folder| folder.is_absolute() && folder.is_dir()).collect()
+    let named = COMPILERS.iter().filter_map(|name| search.environment.get(name)).map(PathBuf::from);
+    let folders =
+        path.into_iter().flatten().chain(named.filter_map(|program| Some(program.parent()?.to_owned())));
+    let home = search.environment.get("HOME").map(PathBuf::from);
+    let is_at_home = |folder: &Path| home.as_ref().is_some_and(|home| folder.starts_with(home));
+    let installation = |folder: PathBuf| match folder.parent() {
+        Some(parent) if folder.ends_with("bin") && parent != Path::new("/") && !is_at_home(&folder) => {
+            parent.to_owned()
+        }
+        _ => folder,
+    };
+    let mut found: Vec<PathBuf> =
+        folders.filter(|folder| folder.is_absolute() && folder.is_dir()).map(installation).collect();
+    found.sort();
+    found.dedup();
+    found
 }
+
+/// Variables that name a compiler.
+const COMPILERS: &[&str] = &["CC", "CXX", "CUDAHOSTCXX", "NVCC_CCBIN"];
 
 /// The device that was asked for; for `auto` the first GPU, where torch can use it, or else the processor.
 async fn choose(asked: &Device, python: &Python) -> Result<Chosen, MachineError> {

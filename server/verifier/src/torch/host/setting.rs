@@ -124,6 +124,8 @@ const INHERITED: &[&str] = &[
     "CUDA_PATH",
     "CUDA_DEVICE_ORDER",
     "CUDACXX",
+    "CUDAHOSTCXX",
+    "NVCC_CCBIN",
     "NVCC_PREPEND_FLAGS",
     "NVCC_APPEND_FLAGS",
     "NVIDIA_*",
