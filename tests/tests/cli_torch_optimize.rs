@@ -1,0 +1,136 @@
+//! `stitchcuda optimize model.py::Name` with a scripted model, on CPU tensors under a real torch.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::print_stderr, reason = "says why a test was left out")]
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use stitch_tests::cli::{Folder, finish};
+use stitch_tests::endpoint::{Answer, Endpoint};
+
+/// A module whose loop over columns a matrix product does at once.
+const MODEL: &str = r#""""Scores."""
+import torch
+from torch import nn
+
+
+class Score(nn.Module):
+    """A weighted sum of each row."""
+
+    # stitchcuda: init(48)
+    # stitchcuda: inputs(randn(64, 48))
+    def __init__(self, size: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(size))
+        self.register_buffer("offset", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros(x.shape[0], dtype=x.dtype, device=x.device)
+        for column in range(x.shape[1]):
+            total = total + x[:, column] * self.weight[column]
+        return total + self.offset
+
+
+def unrelated():
+    return Score(3)
+"#;
+
+/// What the edited file must still be, as a program that prints the name of each thing that holds.
+const CHECK: &str = r#"
+import inspect, sys
+import torch
+sys.path.insert(0, sys.argv[1])
+import model, original
+torch.manual_seed(3)
+new, old = model.Score(48), original.Score(48)
+old.load_state_dict(new.state_dict(), strict=True)
+print("keys", list(new.state_dict()) == list(old.state_dict()))
+print("signature", inspect.signature(model.Score.forward) == inspect.signature(original.Score.forward))
+print("init", inspect.signature(model.Score.__init__) == inspect.signature(original.Score.__init__))
+with torch.no_grad():
+    for shape in ((64, 48), (5, 48), (64, 48)):
+        x = torch.randn(shape)
+        print(shape, torch.allclose(new(x), old(x), atol=1e-5))
+x = torch.randn(64, 48, requires_grad=True)
+new(x).sum().backward()
+print("gradient", torch.allclose(x.grad, old.weight.expand(64, 48), atol=1e-5))
+print("other", isinstance(model.unrelated(), model.Score))
+"#;
+
+/// A Python with torch, as the product finds it; `None` where the test command said that there is none.
+fn python() -> Option<String> {
+    if std::env::var_os("STITCHCUDA_TESTS_WITHOUT_TORCH").is_some() {
+        eprintln!("left out: there is no PyTorch here");
+        return None;
+    }
+    let has_torch = |python: &&str| {
+        Command::new(python).args(["-c", "import torch"]).output().is_ok_and(|output| output.status.success())
+    };
+    let found = ["python3", "/usr/bin/python3"].into_iter().find(has_torch);
+    Some(found.expect("a Python with torch; without one set STITCHCUDA_TESTS_WITHOUT_TORCH").to_owned())
+}
+
+/// An answer that puts `lines` in the place of the loop.
+fn edit(lines: &str) -> Answer {
+    let search = "        total = torch.zeros(x.shape[0], dtype=x.dtype, device=x.device)\n        for column in range(x.shape[1]):\n            \
+                  total = total + x[:, column] * self.weight[column]\n        return total + self.offset\n";
+    Answer::text(&format!("<<<<<<< SEARCH\n{search}=======\n{lines}>>>>>>> REPLACE\n"))
+}
+
+fn plan(titles: &[&str]) -> Answer {
+    let tasks: Vec<Value> = titles.iter().map(|title| json!({"title": title, "scope": ["Score"]})).collect();
+    Answer::text(
+        &json!({"summary": "A loop in Python does what one product can.", "tasks": tasks}).to_string(),
+    )
+}
+
+#[test]
+fn a_module_is_made_faster_and_keeps_its_name_its_keys_and_its_original() {
+    let Some(python) = python() else { return };
+    let endpoint = Endpoint::with(vec![
+        plan(&["One product"]),
+        edit("        return x @ self.weight\n"),
+        edit("        return x @ self.wieght + self.offset\n"),
+        edit("        return x @ self.weight + self.offset\n"),
+        plan(&[]),
+    ])
+    .unwrap();
+    let folder = Folder::with(&[("model.py", MODEL), ("original.py", MODEL)]).unwrap();
+    let arguments =
+        ["optimize", "model.py::Score", "--engine", "llm", "--device", "cpu", "--apply", "--format", "json"];
+    let mut command = folder.command(&arguments).unwrap();
+    command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
+    let run = finish(&mut command).unwrap();
+    assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    let events: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let attempts: Vec<(&str, bool)> = events
+        .iter()
+        .filter(|event| event["entry"] == "attempt")
+        .map(|event| (event["outcome"].as_str().unwrap(), !event["composedOf"].is_null()))
+        .collect();
+    // The first forgets the buffer, which is zero only as it is constructed.
+    assert_eq!(
+        attempts,
+        [("wrong", false), ("wrong", false), ("kept", false), ("kept", true)],
+        "{}",
+        run.out
+    );
+    let told = endpoint.questions()[2].text();
+    assert!(told.contains("other parameters"), "what differs is told: {told}");
+    let last = events.last().unwrap();
+    assert!(last["conclusion"]["gain"].as_f64().unwrap() > 1.5, "{last}");
+
+    let text = std::fs::read_to_string(folder.path().unwrap().join("model.py")).unwrap();
+    assert!(text.contains("for column in range(x.shape[1]):") && text.contains("x @ self.weight"), "{text}");
+    std::fs::write(folder.path().unwrap().join("check.py"), CHECK).unwrap();
+    let checked = Command::new(python)
+        .arg(folder.path().unwrap().join("check.py"))
+        .arg(folder.path().unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert_eq!(said.lines().count(), 8, "{said}");
+    assert!(said.lines().all(|line| line.ends_with("True")), "{said}");
+}
