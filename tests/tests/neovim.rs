@@ -171,7 +171,6 @@ fn a_selection_of_cuda_is_optimised_by_a_model() {
 
 /// The rest of the file, the class's name and its signatures stay as they are.
 #[test]
-#[ignore = "selections in Python files are refused so far"]
 fn a_selection_of_python_is_optimised_by_a_model() {
     let edit = "<<<<<<< SEARCH\n        rows = [row * self.factor for row in x]\n        return torch.stack(rows)\n=======\n        return x * self.factor\n>>>>>>> REPLACE\n";
     let folder = with_model("scale.py", "cpu", ["class Scale", "torch.stack"], edit);

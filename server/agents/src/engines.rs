@@ -73,6 +73,19 @@ impl Engines {
         }
     }
 
+    /// Whether it can do anything with PyTorch code.
+    ///
+    /// # Errors
+    /// It can't; what to do, in sentences.
+    pub fn check_python(&self) -> Result<(), String> {
+        match self {
+            Self::Llm(_) => Ok(()),
+            Self::Builtin(_) => Err("The engine without a model has no rewrites for PyTorch code. Name an endpoint with `model.endpoint` (or \
+                STITCHCUDA_MODEL_ENDPOINT), or put a key into STITCHCUDA_API_KEY."
+                .to_owned()),
+        }
+    }
+
     /// What a person should know before the first thing is sent to the endpoint: what goes where. `None` where nothing is sent, or where it
     /// was said before, which `state` remembers.
     pub fn first_notice(&self, state: &Path) -> Option<String> {

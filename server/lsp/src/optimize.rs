@@ -3,53 +3,36 @@
 //! The job works on the text as it was when it began, in a run's folder. Its result is offered as an edit of that version of the document,
 //! so that it is never made over text that has changed meanwhile; then, and where the person declines, it can still be had from the run.
 
+mod chosen;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stitch_agents::engines::Engines;
-use stitch_agents::optimize::{Aim, CudaJudgement, Event, Judgement, Observer, OptimizeError, aim, optimize};
+use stitch_agents::optimize::{Event, Observer, OptimizeError, optimize};
 use stitch_agents::run::{Conclusion, Entry, Manifest, Outcome, Run};
-use stitch_analysis::{Analysis, Language};
+use stitch_analysis::Language;
 use stitch_findings::Span;
 use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
-use stitch_verifier::declared::Declared;
 use stitch_verifier::harness::Answers;
-use stitch_verifier::measure::Measurement;
-use stitch_verifier::program::{self, Builder, Program, Target};
 use tower_lsp::ls_types::MessageType;
+
+use chosen::Judging;
+pub use chosen::{Chosen, target};
 
 use crate::documents::Document;
 use crate::session::Session;
-use crate::{review, runs, toolkit};
+use crate::{review, runs};
 
 /// How long one run of a program may take.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 
 /// Whether anything of a document can be optimised, as far as that can be told without looking into it.
 pub fn is_possible(session: &Session, document: &Document) -> bool {
-    document.to_analyse() == Some(Language::Cuda)
+    matches!(document.to_analyse(), Some(Language::Cuda | Language::Python))
         && document.path.is_some()
         && session.configuration.is_trusted()
-}
-
-/// What a selection of a document can be optimised as.
-///
-/// # Errors
-/// Why it can't, in a few words for a menu.
-pub fn target(session: &Session, document: &Document, selection: Span) -> Result<Aim, String> {
-    if document.to_analyse() != Some(Language::Cuda) {
-        return Err("only CUDA files can be optimised so far".to_owned());
-    }
-    if !session.configuration.is_trusted() {
-        return Err("the workspace is not trusted, and candidates are run".to_owned());
-    }
-    let path = document.path.clone().ok_or("the document is no file of this machine")?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-    let program = Program { name, sources: vec![path], folder, ..Program::default() };
-    aim(&Target::Program(Box::new(program)), &document.text.to_source(), Some(selection))
-        .map_err(|error| error.to_string())
 }
 
 /// Starts to optimise a selection, in bytes of the document.
@@ -57,13 +40,13 @@ pub fn target(session: &Session, document: &Document, selection: Span) -> Result
 /// # Errors
 /// Why it can't be optimised.
 pub fn start(session: &Arc<Session>, document: &Arc<Document>, selection: Span) -> Result<JobId, String> {
-    let aim = target(session, document, selection)?;
-    let of = aim.kernel.clone().or_else(|| aim.scope.first().cloned()).unwrap_or_default();
+    let chosen = target(session, document, selection)?;
+    let of = chosen.name().or_else(|| chosen.scope().first().cloned()).unwrap_or_default();
     let request = Request::new(JobKind::Optimize, format!("Optimize {of}")).limit(Limit::Processor);
     let (for_job, optimised) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
         let job = context.id();
-        let (run, conclusion) = work(&for_job, &optimised, aim, selection, &context).await?;
+        let (run, conclusion) = work(&for_job, &optimised, chosen, selection, &context).await?;
         for_job.board.write(job, |card| {
             card.said = Some(conclusion.said.clone());
             (card.attempt, card.speedup) = (conclusion.best, conclusion.gain);
@@ -79,69 +62,48 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>, selection: Span) 
 async fn work(
     session: &Arc<Session>,
     document: &Arc<Document>,
-    aim: Aim,
+    chosen: Chosen,
     selection: Span,
     context: &Context,
 ) -> Result<(Run, Conclusion), JobError> {
     let path = document.path.clone().ok_or_else(|| JobError::failed("The document is no file."))?;
     let text = document.text.to_source();
     let config = session.configuration.for_path(Some(&path));
-    let workspace = session.configuration.project_of(&path);
-    let toolkit = toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
-    let device = program::choose(&config.device).await.map_err(JobError::failed)?;
     let mut engine = Engines::choose(&config, None, None, None).map_err(JobError::failed)?;
-    let budget = engine.budget(&config);
-    let mut builder =
-        Builder::prepare(device, toolkit, config, workspace.clone()).await.map_err(JobError::Failed)?;
-    builder.origin = Some(path.clone());
-    let analysis = Analysis::of(Language::Cuda, &text);
-    let kernel =
-        analysis.outline().kernels().find(|kernel| aim.kernel.as_ref() == Some(&kernel.qualified_name));
-    let declared = Declared::of(&text, kernel).map_err(JobError::failed)?;
+    if matches!(chosen, Chosen::Python(_)) {
+        engine.check_python().map_err(JobError::Failed)?;
+    }
     let runs = runs::folder().map_err(JobError::Failed)?;
+    let judging = Judging::prepare(session, &path, &text, &chosen, &config).await?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let manifest = Manifest {
         schema: Manifest::SCHEMA.to_owned(),
         id: String::new(),
         started: Manifest::now(),
-        target: match &aim.kernel {
-            Some(kernel) => format!("{name}::{kernel}"),
+        target: match chosen.name() {
+            Some(of) => format!("{name}::{of}"),
             None => name,
         },
         folder: path.parent().map(PathBuf::from).unwrap_or_default(),
         file: path,
-        kernel: aim.kernel.clone(),
+        kernel: chosen.kernel(),
         with: Vec::new(),
         selection: Some(selection),
-        scope: aim.scope.clone(),
-        device: builder.device.id(),
+        scope: chosen.scope().to_vec(),
+        device: judging.device(),
         engine: engine.name().to_owned(),
         model: engine.model(),
-        tolerance: declared.tolerance,
-        precision: declared.precision,
+        tolerance: judging.declared.tolerance,
+        precision: judging.declared.precision,
         arguments: Vec::new(),
         answers: Answers::default(),
         inputs: Vec::new(),
         init: None,
         python: None,
         time_limit_seconds: RUN_LIMIT.as_secs(),
-        budget,
+        budget: engine.budget(&config),
     };
-    let executable = std::env::current_exe().map_err(JobError::failed)?;
-    let judgement = Judgement::Cuda(Box::new(CudaJudgement {
-        target: aim.target,
-        measurement: Measurement {
-            builder,
-            arguments: Vec::new(),
-            answers: Answers::default(),
-            scope: manifest.scope.clone(),
-            tolerance: manifest.tolerance,
-            time_limit: RUN_LIMIT,
-            executable,
-        },
-        tolerance: manifest.tolerance,
-        precision: manifest.precision,
-    }));
+    let judgement = judging.judgement(chosen, RUN_LIMIT).map_err(JobError::failed)?;
     if let Some(notice) = engine.first_notice(runs.parent().unwrap_or(&runs)) {
         session.notices.show(MessageType::INFO, notice);
     }

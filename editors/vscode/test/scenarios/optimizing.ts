@@ -8,9 +8,6 @@ import * as vscode from "vscode";
 import { codeOf, Endpoint, ended, extension, job, open, ours, set, startOptimizing, textOf, until } from "../harness";
 import type { Scenarios } from "../suite";
 
-/** Whether the server optimises Python. Where it does not yet, the scenario holds it to saying so; set this once it does. */
-const PYTHON_IS_OPTIMIZED = false;
-
 const SECRET = "sk-in-the-secret-store";
 
 /** Compiles a file as a person would. */
@@ -106,21 +103,12 @@ export const optimizing: Scenarios = {
 
   "a class of a .py file keeps its name and its signature": async () => {
     const editor = await open("model.py");
-    const offset = editor.document.getText().indexOf("class Scale");
-    editor.selection = new vscode.Selection(editor.document.positionAt(offset), editor.document.positionAt(offset + 5));
-    if (!PYTHON_IS_OPTIMIZED) {
-      const client = extension().running();
-      const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
-      const range = client.code2ProtocolConverter.asRange(editor.selection);
-      const asked = client.sendRequest("workspace/executeCommand", { command: "stitchcuda.optimize", arguments: [{ uri, range }] });
-      await assert.rejects(async () => asked, /only CUDA files can be optimised so far/);
-      return "the server says that it optimises CUDA files only";
-    }
     const endpoint = await Endpoint.start(path.join(process.env["STITCHCUDA_TEST_LLM"] ?? "", "model.json"));
     try {
       await set("optimize.engine", "llm");
       await set("model.endpoint", endpoint.base);
       await set("model.name", "scripted");
+      await set("device", "cpu");
       const id = await startOptimizing(editor, "class Scale");
       const candidate = await acceptAndSave(id, editor);
       assert.match(candidate, /class Scale\(torch\.nn\.Module\):/);
@@ -128,7 +116,7 @@ export const optimizing: Scenarios = {
       assert.match(candidate, /mul_\(x\)/);
     } finally {
       endpoint.stop();
-      for (const name of ["optimize.engine", "model.endpoint", "model.name"]) {
+      for (const name of ["optimize.engine", "model.endpoint", "model.name", "device"]) {
         await set(name, undefined);
       }
     }

@@ -2,12 +2,14 @@ import torch
 
 
 class Scale(torch.nn.Module):
+    # stitchcuda: init(1.5)
+    # stitchcuda: inputs(randn(256, 64))
     def __init__(self, factor: float):
         super().__init__()
         self.factor = factor
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.sigmoid(x * self.factor) * x
+        return torch.stack([torch.sigmoid(row * self.factor) * row for row in x])
 
 
 def train(model: Scale, batches: list[torch.Tensor]) -> float:

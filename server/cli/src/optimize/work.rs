@@ -191,6 +191,10 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
                 return Ok(Err(Status::Missing));
             }
         };
+        if let (Aimed::Python(_), Err(missing)) = (&order.aimed, engine.check_python()) {
+            anstream::eprintln!("error: {missing}");
+            return Ok(Err(Status::Missing));
+        }
         if let Some(notice) = order.runs.parent().and_then(|state| engine.first_notice(state)) {
             anstream::eprintln!("note: {notice}");
         }

@@ -1,0 +1,184 @@
+//! What a person chose to have optimised, and what judges its candidates.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use stitch_agents::optimize::{Aim, CudaJudgement, Judgement, PythonAim, TorchJudgement, aim, aim_python};
+use stitch_analysis::{Analysis, Language};
+use stitch_findings::Span;
+use stitch_session::config::{Config, Device};
+use stitch_session::jobs::JobError;
+use stitch_toolchain::discovery::Search;
+use stitch_verifier::declared::Declared;
+use stitch_verifier::harness::Answers;
+use stitch_verifier::measure::Measurement;
+use stitch_verifier::program::{self, Builder, Program, Target};
+use stitch_verifier::torch::find::Asked;
+use stitch_verifier::torch::machine::Machine;
+
+use crate::documents::Document;
+use crate::session::Session;
+use crate::toolkit;
+
+/// What was chosen.
+pub enum Chosen {
+    /// A CUDA program or kernel.
+    Cuda(Aim),
+    /// A PyTorch module or function.
+    Python(Box<PythonAim>),
+}
+
+impl Chosen {
+    /// The functions and classes that may be changed.
+    pub fn scope(&self) -> &[String] {
+        match self {
+            Self::Cuda(aim) => &aim.scope,
+            Self::Python(aim) => &aim.scope,
+        }
+    }
+
+    /// The kernel that is run by itself.
+    pub fn kernel(&self) -> Option<String> {
+        match self {
+            Self::Cuda(aim) => aim.kernel.clone(),
+            Self::Python(_) => None,
+        }
+    }
+
+    /// What stands behind the file's name in the target's; `None` for a whole program.
+    pub fn name(&self) -> Option<String> {
+        match self {
+            Self::Cuda(aim) => aim.kernel.clone(),
+            Self::Python(aim) => aim.scope.first().cloned(),
+        }
+    }
+}
+
+/// What a selection of a document can be optimised as.
+///
+/// # Errors
+/// Why it can't, in a few words for a menu.
+pub fn target(session: &Session, document: &Document, selection: Span) -> Result<Chosen, String> {
+    if !session.configuration.is_trusted() {
+        return Err("the workspace is not trusted, and candidates are run".to_owned());
+    }
+    let path = document.path.clone().ok_or("the document is no file of this machine")?;
+    let text = document.text.to_source();
+    match document.to_analyse() {
+        Some(Language::Cuda) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+            let program = Program { name, sources: vec![path], folder, ..Program::default() };
+            let aim = aim(&Target::Program(Box::new(program)), &text, Some(selection));
+            aim.map(Chosen::Cuda).map_err(|error| error.to_string())
+        }
+        Some(Language::Python) => {
+            let asked = Asked { path, ..Asked::default() };
+            aim_python(&asked, &text, Some(selection)).map(|aim| Chosen::Python(Box::new(aim)))
+        }
+        None => Err("only CUDA and Python files can be optimised".to_owned()),
+    }
+}
+
+/// What judges candidates on this machine, and what the person declared in the file.
+pub(super) struct Judging {
+    by: By,
+    pub declared: Declared,
+}
+
+enum By {
+    Cuda(Box<Builder>),
+    Python(Box<Machine>),
+}
+
+impl Judging {
+    /// Looks for what judges candidates of `chosen`.
+    ///
+    /// # Errors
+    /// Something is missing, or what was declared can't be read.
+    pub async fn prepare(
+        session: &Arc<Session>,
+        path: &Path,
+        text: &str,
+        chosen: &Chosen,
+        config: &Arc<Config>,
+    ) -> Result<Self, JobError> {
+        let workspace = session.configuration.project_of(path);
+        match chosen {
+            Chosen::Cuda(aim) => {
+                let toolkit =
+                    toolkit::find(session, config, workspace.as_deref()).await.map_err(JobError::Failed)?;
+                let device = program::choose(&config.device).await.map_err(JobError::failed)?;
+                let mut builder = Builder::prepare(device, toolkit, config.clone(), workspace)
+                    .await
+                    .map_err(JobError::Failed)?;
+                builder.origin = Some(path.to_owned());
+                let analysis = Analysis::of(Language::Cuda, text);
+                let is_aim = |name: &String| aim.kernel.as_ref() == Some(name);
+                let kernel = analysis.outline().kernels().find(|kernel| is_aim(&kernel.qualified_name));
+                let declared = Declared::of(text, kernel).map_err(JobError::failed)?;
+                Ok(Self { by: By::Cuda(Box::new(builder)), declared })
+            }
+            Chosen::Python(_) => {
+                let search = Search {
+                    configured: config.nvcc.path.clone(),
+                    workspace,
+                    environment: session.environment.clone(),
+                };
+                let executable = std::env::current_exe().map_err(JobError::failed)?;
+                // A simulated device runs no PyTorch: what is on this machine does.
+                let device = match &config.device {
+                    Device::Simulator(_) => Device::Auto,
+                    device => device.clone(),
+                };
+                let machine = Machine::find(config, &search, &device, None, &executable)
+                    .await
+                    .map_err(JobError::failed)?;
+                let declared = Declared::of(text, None).map_err(JobError::failed)?;
+                Ok(Self { by: By::Python(Box::new(machine)), declared })
+            }
+        }
+    }
+
+    /// The device's short name.
+    pub fn device(&self) -> String {
+        match &self.by {
+            By::Cuda(builder) => builder.device.id(),
+            By::Python(machine) => machine.device_id(),
+        }
+    }
+
+    /// The judgement of candidates for `chosen`.
+    ///
+    /// # Errors
+    /// This program does not know where it lies.
+    pub fn judgement(self, chosen: Chosen, time_limit: Duration) -> std::io::Result<Judgement> {
+        let Declared { tolerance, precision, .. } = self.declared;
+        Ok(match (self.by, chosen) {
+            (By::Cuda(builder), Chosen::Cuda(aim)) => Judgement::Cuda(Box::new(CudaJudgement {
+                target: aim.target,
+                measurement: Measurement {
+                    builder: *builder,
+                    arguments: Vec::new(),
+                    answers: Answers::default(),
+                    scope: aim.scope,
+                    tolerance,
+                    time_limit,
+                    executable: std::env::current_exe()?,
+                },
+                tolerance,
+                precision,
+            })),
+            (By::Python(machine), Chosen::Python(aim)) => Judgement::Torch(Box::new(TorchJudgement {
+                machine: *machine,
+                subject: aim.subject,
+                denoted: aim.denoted,
+                tolerance,
+                precision,
+                time_limit,
+            })),
+            _ => return Err(std::io::Error::other("what judges is not what was looked for")),
+        })
+    }
+}
