@@ -171,7 +171,7 @@ fn what_is_missing_or_wrongly_asked_is_said() {
     let (code, said) = status(&["ref.py", "nowhere.py"]);
     assert!(code == 2 && said.contains("nowhere.py can't be read"), "{code}: {said}");
     let (code, said) = status(&["ref.py::Modle", "good.py"]);
-    assert!(code == 2 && said.contains("it has"), "{code}: {said}");
+    assert!(code == 2 && said.contains("the file has"), "{code}: {said}");
     let (code, said) = status(&["good.py", "ref.py"]);
     assert!(code == 2 && said.contains("Model"), "{code}: {said}");
     let (code, said) = status(&["--dtype", "fp12", "ref.py", "good.py"]);

@@ -35,6 +35,9 @@ pub struct TorchArguments {
     /// Compare in training mode, with the buffers that a call updates
     #[arg(long)]
     train: bool,
+    /// Compare in evaluation mode; usual but for KernelBench's `Model`, which stays as it constructs itself
+    #[arg(long, conflicts_with = "train")]
+    eval: bool,
     /// When compute-sanitizer looks at the candidate: whenever it is right, before it is called faster, or never
     #[arg(long, value_enum, default_value_t)]
     sanitizer: Sanitizer,
@@ -168,7 +171,8 @@ async fn request(
         tolerance_name: tolerance.map_or("usual", Tolerance::name).to_owned(),
         gradients: arguments.torch.gradients,
         // KernelBench leaves its modules as they construct themselves.
-        train: (arguments.torch.train || !is_kernelbench).then_some(arguments.torch.train),
+        train: (arguments.torch.train || arguments.torch.eval || !is_kernelbench)
+            .then_some(arguments.torch.train),
         sanitizer: match arguments.torch.sanitizer {
             Sanitizer::Always => SanitizerPolicy::Always,
             Sanitizer::Final => SanitizerPolicy::Final,

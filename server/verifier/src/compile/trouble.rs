@@ -172,7 +172,15 @@ impl From<ProgramError> for Trouble {
             ProgramError::Cancelled { .. } => Self::Cancelled,
             ProgramError::TimedOut { limit, .. } => Self::TimedOut { seconds: limit.as_secs() },
             ProgramError::Flooded { limit, output, .. } => {
-                Self::Flooded { megabytes: limit / 1_000_000, reason: flood(&output) }
+                let megabytes = limit / 1_000_000;
+                match flood(&output) {
+                    Some(reason) => Self::Flooded { megabytes, reason },
+                    None => Self::Compiler {
+                        reason: format!(
+                            "it printed more than {megabytes} MB of messages, and the first of them are no errors; run the command by hand to see them"
+                        ),
+                    },
+                }
             }
             // More may follow it in the same sentence.
             other => Self::Compiler { reason: other.to_string().trim_end_matches('.').to_owned() },
@@ -180,22 +188,19 @@ impl From<ProgramError> for Trouble {
     }
 }
 
-/// What a flood of messages begins with, and what to do.
-fn flood(output: &Output) -> String {
+/// The first error in a flood of messages, and what to do; `None` where there is none.
+fn flood(output: &Output) -> Option<String> {
     let texts = [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let error = texts.iter().flat_map(|text| text.lines()).find(|line| line.contains("error"));
-    match error.map(str::trim) {
-        // Each file that includes itself twice does so 2^200 times.
-        Some(line) if line.contains("nested") => {
-            format!(
-                "files include one another without an end (`{line}`); put `#pragma once` at their top, or take the `#include` out"
-            )
-        }
-        Some(line) => {
-            format!("the first error is `{line}`; mend that, or run the command by hand to see the rest")
-        }
-        None => "none is an error; run the command by hand to see them".to_owned(),
-    }
+    let line = error?.trim();
+    // Each file that includes itself twice does so 2^200 times.
+    Some(if line.contains("nested") {
+        format!(
+            "files include one another without an end (`{line}`); put `#pragma once` at their top, or take the `#include` out"
+        )
+    } else {
+        format!("the first error is `{line}`; mend that, or run the command by hand to see the rest")
+    })
 }
 
 /// What kind of trouble words stand for.
@@ -294,7 +299,9 @@ mod tests {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert!(of("a.cu(3): error: x\n").to_string().contains("the first error is `a.cu(3): error: x`"));
-        assert!(of("").to_string().contains("run the command by hand"));
+        let silent = of("what is this\n");
+        assert_eq!(silent.lack(), Lack::Tool);
+        assert!(silent.to_string().contains("run the command by hand"), "{silent}");
     }
 
     #[test]

@@ -14,6 +14,9 @@ use stitch_analysis::target::targets::{Target, TargetKind, named, targets};
 use super::subject::{Callable, Case, Source, Subject};
 use super::values::Dtype;
 
+/// The module of a candidate in KernelBench's convention (its `src/eval.py`).
+const NEW_MODEL: &str = "ModelNew";
+
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -86,7 +89,19 @@ pub fn reference(text: &str, folder: &Path, said: &Said) -> Result<Subject, Find
 /// There is no such file or name.
 pub fn candidate(text: &str, folder: &Path, reference: &Subject) -> Result<Subject, FindError> {
     let Asked { path, name, .. } = Asked::of(text).within(folder);
-    let Some(name) = name else { return candidate_of(reference, &path) };
+    let Some(name) = name else {
+        let found = candidate_of(reference, &path);
+        // A function may do what a module does that has nothing to be made with.
+        let is_function = || {
+            let text = read(&path).unwrap_or_default();
+            named(&text, NEW_MODEL).is_ok_and(|target| target.kind == TargetKind::Function)
+        };
+        if found.is_err() && is_function() {
+            let callable = Callable::Function { name: NEW_MODEL.to_owned() };
+            return Ok(Subject { path, callable, cases: reference.cases.clone() });
+        }
+        return found;
+    };
     let target = named(&read(&path)?, &name).map_err(|why| FindError::Target { path: path.clone(), why })?;
     let callable = match (target.kind, &reference.callable) {
         (TargetKind::Module, Callable::Module { init, .. }) => Callable::Module { name, init: init.clone() },

@@ -1,4 +1,5 @@
 # expect: correct
+# flags: --eval
 import torch
 from torch import nn
 class ModelNew(nn.Module):

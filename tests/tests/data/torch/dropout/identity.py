@@ -1,4 +1,5 @@
 # expect: correct verify/degenerate-task | input[0] itself
+# flags: --eval
 import torch
 from torch import nn
 class ModelNew(nn.Module):

@@ -1,4 +1,4 @@
-# expect: usage | neither a class nor a function `Model`
+# expect: usage | has no module; name it `ModelNew`
 import torch
 from torch import nn
 class Other(nn.Module):
