@@ -32,7 +32,7 @@
 ---@field optimize? stitchcuda.Config.optimize
 ---Rules over the code's syntax, which need no compiler.
 ---@field staticRules? stitchcuda.Config.staticRules
----The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has one), `cuda:N`, or a simulated one as `sim:NAME`.
+---The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`.
 ---@field device? string
 
 ---Results kept on disk, so that the same text is not compiled twice.
