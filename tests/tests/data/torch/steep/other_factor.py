@@ -9,4 +9,4 @@ class ModelNew(nn.Module):
         self.weight = nn.Parameter(torch.randn(32, 32))
 
     def forward(self, x):
-        return torch.softmax(x @ (self.weight * 5.002), dim=1)
+        return torch.sin(x @ (self.weight * 1.0005))

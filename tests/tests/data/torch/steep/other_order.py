@@ -9,4 +9,4 @@ class ModelNew(nn.Module):
         self.weight = nn.Parameter(torch.randn(32, 32))
 
     def forward(self, x):
-        return torch.softmax(x @ (self.weight * 5.0), dim=1)
+        return torch.sin(x[:, :16] @ self.weight[:16] + x[:, 16:] @ self.weight[16:])

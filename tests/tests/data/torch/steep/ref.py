@@ -3,14 +3,14 @@ from torch import nn
 
 
 class Model(nn.Module):
-    """A softmax of large numbers: under inputs of other sizes 32 bits don't know it to the tolerance."""
+    """The sine of a sum: of a large one 32 bits don't know it to the tolerance."""
 
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(32, 32))
 
     def forward(self, x):
-        return torch.softmax((x @ self.weight) * 5.0, dim=1)
+        return torch.sin(x @ self.weight)
 
 
 def get_inputs():
