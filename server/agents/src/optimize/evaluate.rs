@@ -6,6 +6,8 @@ mod torch;
 use std::path::{Path, PathBuf};
 
 use stitch_findings::{Answer, Finding, Verdict};
+use stitch_session::config::Precision;
+use stitch_verifier::guard;
 use stitch_verifier::measure::{Cost, MeasureError, Timed};
 use stitch_verifier::torch::request::TorchError;
 use stitch_verifier::verify::VerifyError;
@@ -34,6 +36,14 @@ impl Judgement {
         match self {
             Self::Cuda(judgement) => judgement.measurement.builder.device.to_string(),
             Self::Torch(judgement) => judgement.machine.device().to_owned(),
+        }
+    }
+
+    /// The precision that may not be lowered, where it was said.
+    fn precision(&self) -> Option<Precision> {
+        match self {
+            Self::Cuda(judgement) => judgement.precision,
+            Self::Torch(judgement) => judgement.precision,
         }
     }
 
@@ -89,6 +99,10 @@ impl Judgement {
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
+        if let Some(finding) = guard::lowered(&reference.text, &candidate.text, self.precision()) {
+            let said = format!("refused: {}", finding.message);
+            return Ok(Evaluated { findings: vec![finding], ..Evaluated::of(Outcome::Refused, said) });
+        }
         match self {
             Self::Cuda(judgement) => {
                 judgement.evaluate(reference, candidate, to_beat, progress, cancel).await

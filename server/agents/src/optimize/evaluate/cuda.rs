@@ -1,11 +1,10 @@
-//! CUDA programs and kernels: guard, verify, measure, in this order; a later one only if the earlier passed.
+//! CUDA programs and kernels: verify, measure, in this order; a later one only if the earlier passed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stitch_findings::{Answer, Verdict};
 use stitch_session::config::Precision;
-use stitch_verifier::guard;
 use stitch_verifier::measure::{self, Comparison, Cost, MeasureError, Measured, Measurement};
 use stitch_verifier::program::{Program, RunDevice, Target};
 use stitch_verifier::verify::{self, VerifyError};
@@ -86,10 +85,6 @@ impl CudaJudgement {
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
-        if let Some(finding) = guard::lowered(&reference.text, &candidate.text, self.precision) {
-            let said = format!("refused: {}", finding.message);
-            return Ok(Evaluated { findings: vec![finding], ..Evaluated::of(Outcome::Refused, said) });
-        }
         let targets = [&reference.path, &candidate.path].map(|path| self.target_at(path.clone()));
         let verdict = match self.verify(&targets, progress, cancel).await {
             Ok(verdict) => without_folder(verdict, &candidate.path),

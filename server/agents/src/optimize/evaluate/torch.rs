@@ -6,7 +6,6 @@ use stitch_analysis::target::compose::{Verified, compose};
 use stitch_analysis::target::denote::Denoted;
 use stitch_findings::{Answer, Speedup, Times, Verdict};
 use stitch_session::config::Precision;
-use stitch_verifier::guard;
 use stitch_verifier::measure::Cost;
 use stitch_verifier::measure::sample::Interval;
 use stitch_verifier::torch::find::candidate_in;
@@ -84,10 +83,6 @@ impl TorchJudgement {
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
-        if let Some(finding) = guard::lowered(&reference.text, &candidate.text, self.precision) {
-            let said = format!("refused: {}", finding.message);
-            return Ok(Evaluated { findings: vec![finding], ..Evaluated::of(Outcome::Refused, said) });
-        }
         let subject = match candidate_in(&self.subject, &candidate.path, &candidate.text) {
             Ok(subject) => subject,
             Err(error) => {

@@ -190,7 +190,7 @@ fn leaf(
             return part;
         }
     };
-    part.kind = format!("{} {}", name(wanted.0.dtype), shape(&wanted.0.shape));
+    part.kind = format!("{} {}", wanted.0.dtype.name(), shape(&wanted.0.shape));
     part.tolerance = rule.of(wanted.0.dtype);
     part.mismatch = other_tensor(wanted.0, found.0);
     if part.mismatch.is_some() {
@@ -228,29 +228,11 @@ fn other_tensor(expected: &Tensor, got: &Tensor) -> Option<String> {
         return Some(format!("has shape {}, and should have {}", shape(&got.shape), shape(&expected.shape)));
     }
     if expected.dtype != got.dtype {
-        return Some(format!("has dtype {}, and should have {}", name(got.dtype), name(expected.dtype)));
+        return Some(format!("has dtype {}, and should have {}", got.dtype.name(), expected.dtype.name()));
     }
     match (&expected.device, &got.device) {
         (Some(a), Some(b)) if a != b => Some(format!("lies on {b}, and should lie on {a}")),
         _ => None,
-    }
-}
-
-/// A type by torch's name, without `torch.`.
-pub fn name(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::Float64 => "float64",
-        Dtype::Float32 => "float32",
-        Dtype::Float16 => "float16",
-        Dtype::Bfloat16 => "bfloat16",
-        Dtype::Int64 => "int64",
-        Dtype::Int32 => "int32",
-        Dtype::Int16 => "int16",
-        Dtype::Int8 => "int8",
-        Dtype::Uint8 => "uint8",
-        Dtype::Bool => "bool",
-        Dtype::Complex64 => "complex64",
-        Dtype::Complex128 => "complex128",
     }
 }
 

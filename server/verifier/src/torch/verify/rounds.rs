@@ -491,8 +491,6 @@ fn gradients(outputs: &Filled, seed: u64) -> Option<Filled> {
 
 /// Inputs in words: `float32 [32, 1024], int64 [32]`.
 pub(super) fn in_words(values: &Values) -> String {
-    let one = |tensor: &Tensor| {
-        format!("{} {}", crate::torch::judge::compare::name(tensor.dtype), shape(&tensor.shape))
-    };
+    let one = |tensor: &Tensor| format!("{} {}", tensor.dtype.name(), shape(&tensor.shape));
     values.tensors.iter().map(one).collect::<Vec<_>>().join(", ")
 }
