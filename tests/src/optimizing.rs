@@ -88,6 +88,21 @@ impl Editor {
         }
     }
 
+    /// The first message that fits each, in whatever order they come.
+    pub fn each<const N: usize>(&mut self, fits: [&dyn Fn(&Value) -> bool; N]) -> [Value; N] {
+        let mut found = [const { None }; N];
+        while found.iter().any(Option::is_none) {
+            let awaits = |message: &Value, found: &[Option<Value>; N]| {
+                (0..N).find(|index| found[*index].is_none() && fits[*index](message))
+            };
+            let message = self.next(|message| awaits(message, &found).is_some());
+            if let Some(index) = awaits(&message, &found) {
+                found[index] = Some(message);
+            }
+        }
+        found.map(|message| message.unwrap_or_default())
+    }
+
     /// The next progress whose message contains `text`.
     pub fn progress(&mut self, text: &str) -> Value {
         self.next(|message| {

@@ -37,10 +37,10 @@ fn accept(editor: &mut Editor, params: &Value) -> (Value, Value) {
     let id = "accept";
     let request = json!({"jsonrpc": "2.0", "id": id, "method": "stitchcuda/accept", "params": params});
     editor.server.write(&frame(&request)).unwrap();
+    let is_answer = |message: &Value| message["id"] == id && message.get("method").is_none();
     let is_edit = |message: &Value| message["method"] == "workspace/applyEdit";
-    let mut one = || editor.next(|message| is_edit(message) || message["id"] == id);
-    let (first, second) = (one(), one());
-    if is_edit(&first) { (second["result"].clone(), first) } else { (first["result"].clone(), second) }
+    let [mut answer, edit] = editor.each([&is_answer, &is_edit]);
+    (answer["result"].take(), edit)
 }
 
 fn job(editor: &mut Editor, fits: impl Fn(&Value) -> bool) -> Value {
@@ -62,10 +62,15 @@ fn a_job_is_told_from_its_begin_to_the_accepted_edit() {
     let noted = job(&mut editor, |job| job["note"].as_str().is_some_and(|note| note.contains("kept: ")));
     assert!(noted["speedup"].as_f64().unwrap() > 1.0 && noted["attempt"].is_u64(), "{noted}");
     // The offer and the job's end are told in either order; each notification holds all that is known.
-    let offered = job(&mut editor, |job| job["decision"] == "open" && job["state"] == "done");
+    let is_offered = |message: &Value| {
+        let job = &message["params"];
+        message["method"] == "stitchcuda/job" && job["decision"] == "open" && job["state"] == "done"
+    };
+    let is_review = |message: &Value| message["method"] == "stitchcuda/review";
+    let [mut offered, mut offer] = editor.each([&is_offered, &is_review]);
+    let (offered, offer) = (offered["params"].take(), offer["params"].take());
     assert_eq!(offered["id"], id);
     assert!(offered["said"].as_str().unwrap().contains("times fewer estimated cycles"), "{offered}");
-    let offer = editor.next(|message| message["method"] == "stitchcuda/review")["params"].take();
     assert_eq!((&offer["job"], &offer["run"], &offer["isCurrent"]), (&id, &offered["run"], &json!(true)));
 
     let run = json!({"run": offer["run"], "attempt": offer["attempt"]});

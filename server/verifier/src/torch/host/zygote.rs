@@ -103,9 +103,11 @@ impl Zygote {
         let link = Link { ledger: Arc::clone(&ledger), orders, end: end.clone() };
         let running = tokio::spawn(run(process, end.clone(), Arc::clone(&ledger)));
         let guard = end.clone().drop_guard();
+        // In this order: a cancelled job's process may have ended too, and that is not why it did not start.
         let channel = tokio::select! {
-            channel = accept(&listener, &token) => channel,
+            biased;
             () = cancel.cancelled() => return Err(HostError::Cancelled),
+            channel = accept(&listener, &token) => channel,
             how = ledger.ended(0) => return Err(start_failed(setting, role, how.to_string())),
             () = tokio::time::sleep(START_LIMIT) => {
                 let reason = format!("it took longer than {} s.", START_LIMIT.as_secs());
@@ -151,6 +153,7 @@ impl Zygote {
         let failed = |reason: String| HostError::Fork { role: self.role.word(), reason };
         self.link.orders.send(order).map_err(|_| failed("its zygote is gone.".to_owned()))?;
         tokio::select! {
+            biased;
             () = self.cancel.cancelled() => return Err(HostError::Cancelled),
             forked = self.link.ledger.forked(child) => forked.map_err(|why| failed(format!("{why}.")))?,
             () = tokio::time::sleep(FORK_LIMIT) => return Err(failed("its zygote does not answer.".to_owned())),
