@@ -1,0 +1,7 @@
+//! Reads what profilers wrote, and explains it.
+//!
+//! A file of Nsight Systems, Nsight Compute, PyTorch's profiler or compute-sanitizer is streamed into a small model of its own kind; rules
+//! over that model say what limits a kernel or a program, by how much, where, and what to do. No process is started here, and no file is
+//! opened that was not given.
+
+pub mod note;
