@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from . import baseline, calls, limits, loading, oracle, timing, values
+from . import baseline, calls, limits, loading, oracle, profiling, timing, values
 from . import captured as own
 from .errors import Refused, describe
 from .wire import Channel
@@ -39,7 +39,7 @@ class Session:
         known: Dict[str, Callable[..., Dict[str, Any]]] = {
             "load": self._load, "draw": self._draw, "state": self._state, "set_state": self._set_state, "call": self._call,
             "oracle": self._oracle, "prepare": self._prepare, "set": self._set, "time": self._time, "last": self._last_output,
-            "compile": self._compile, "put": self._put,
+            "compile": self._compile, "profile": self._profile, "put": self._put,
         }
         try:
             self._stage = str(request["do"])
@@ -202,6 +202,19 @@ class Session:
     def _compile(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
         self._stage = "compiling"
         self._function = baseline.compiled(self._need().function, request["mode"])
+        return {}
+
+    def _profile(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+        loaded = self._need()
+        self._stage = "profiling"
+        self._held.clear()
+        self._inputs = self._take(request["values"], descriptors[0])
+        tree = request["values"]["tree"]
+
+        def arguments() -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+            return values.unpack_arguments(tree, [own.clone(tensor) for tensor in self._inputs], self._types)
+
+        profiling.run(self._function, loaded.module, arguments, request, self._device)
         return {}
 
     def _put(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:

@@ -21,6 +21,7 @@ pub mod locate;
 pub mod measure;
 pub mod occupancy;
 pub mod paths;
+pub mod profile;
 pub mod program;
 pub mod ptxas;
 pub mod sandbox;

@@ -14,5 +14,5 @@ mod watch;
 pub use build::{BuildError, Builder, Built, build};
 pub use device::{DeviceError, RunDevice, choose};
 pub use run::{Command, End, Ran, RunError, Running, run};
-pub(crate) use run::{hold, run_held};
+pub(crate) use run::{Observer, hold, run_held, run_observed};
 pub use target::{OwnBuild, Program, Target, TargetError, find};

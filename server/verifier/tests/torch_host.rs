@@ -8,7 +8,9 @@ mod common;
 use std::time::Duration;
 
 use common::{Place, data, floats, module, python, read};
-use stitch_verifier::torch::host::{Batch, Calling, ChildError, Filled, Load, Role};
+use stitch_verifier::torch::host::{
+    Batch, Calling, ChildError, Filled, LINE_RANGE, Load, MODULE_RANGE, Profiling, Role,
+};
 use stitch_verifier::torch::subject::{Callable, Case, Source, Subject};
 use stitch_verifier::torch::values::{Dtype, Tree};
 
@@ -290,4 +292,33 @@ async fn values_without_bytes_pass_too() {
     let called = child.call(&floats(&[&[], &[1.0]]), &Calling::default()).await.unwrap();
     assert_eq!((read(&called.outputs, 0), read(&called.outputs, 1)), (vec![], vec![1.0]));
     assert_eq!(called.seen.outputs[1].shares_input, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_is_a_trace_of_calls_and_one_of_lines() {
+    let Some(python) = python() else { return };
+    let mut place = Place::new(&python, Role::Reference, LIMIT).await;
+    let load = Load::new(module(&data("scale.py"), "Model"), 7);
+    let (mut child, _) = place.load_with(&load).await.unwrap();
+    let inputs = child.draw(3, 0).await.unwrap();
+    let path = |name: &str| place.scratch.path().join(name);
+    let folders = vec![data("scale.py").parent().unwrap().to_owned()];
+    let profiling = Profiling { calls: 3, path: path("calls.json"), lines_path: path("lines.json"), folders };
+    child.profile(&inputs, &profiling).await.unwrap();
+    let read = |path: &std::path::Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    let (calls, lines) = (read(&profiling.path), read(&profiling.lines_path));
+    // A call of an operator has one event; a range of ours may have one on the GPU besides.
+    let count = |trace: &str, name: &str| trace.matches(&format!("\"name\": \"{name}\"")).count();
+    assert_eq!((count(&calls, "aten::rand"), count(&lines, "aten::rand")), (3, 3), "{calls}");
+    assert!(count(&calls, "stitchcuda.call") >= 3 && !calls.contains(LINE_RANGE), "{calls}");
+    let line = |number: u32| format!("{LINE_RANGE}{}:{number}", data("scale.py").display());
+    for number in [14, 15, 16, 17, 18, 19] {
+        assert!(count(&lines, &line(number)) >= 3, "{number}: {lines}");
+    }
+    assert_eq!(count(&lines, &line(13)), 0, "a function is entered, not run: {lines}");
+    assert!(count(&lines, &format!("{MODULE_RANGE}. Model")) >= 3, "{lines}");
+    // It goes on as if nothing had been.
+    let calling = Calling { seed: 5, poison: false, grads: None };
+    child.call(&inputs, &calling).await.unwrap();
+    place.zygote.end().await;
 }

@@ -8,6 +8,7 @@
 //! a thread that may. With `Search::workspace` set, a virtual environment inside the workspace is searched and its
 //! programs are run: leave it unset for a workspace that the person has not said to trust.
 
+mod counters;
 mod host_compiler;
 mod places;
 mod python;
@@ -20,12 +21,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::environment::Environment;
+pub use counters::{COUNTERS_PAGE, COUNTERS_REMEDY, Counters, counters};
 pub use host_compiler::{
     CompilerKind, HostCompiler, HostCompilers, Limits, Verdict, host_compilers, limits_of,
 };
 pub use python::{Interpreter, interpreters};
 pub use toolkit::{Origin, Toolkit};
-pub use tools::{Tool, Tools, clang, compute_sanitizer, tools};
+pub use tools::{Profilers, Tool, Tools, clang, compute_sanitizer, profilers, tools};
 pub use version::Version;
 
 /// Where to search.

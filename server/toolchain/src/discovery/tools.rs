@@ -89,6 +89,26 @@ pub fn compute_sanitizer(search: &Search, toolkit: Option<&Toolkit>) -> Option<P
         .find(|path| is_executable(path))
 }
 
+/// NVIDIA's profilers, as they were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Profilers {
+    /// Nsight Compute's command line.
+    pub ncu: Option<PathBuf>,
+    /// Nsight Systems' command line.
+    pub nsys: Option<PathBuf>,
+}
+
+/// NVIDIA's profilers: those on `PATH`, the toolkit's own, or those in the usual places. They are not asked for their versions.
+pub fn profilers(search: &Search, toolkit: Option<&Toolkit>) -> Profilers {
+    let find = |name: &str, places: &[&str]| {
+        let own = toolkit.map(|toolkit| toolkit.root.join("bin").join(name));
+        let usual = places.iter().flat_map(|place| expand(&search.environment.under_root(place)));
+        let on_path = search.environment.find_programs(name);
+        on_path.into_iter().chain(own).chain(usual).find(|path| is_executable(path))
+    };
+    Profilers { ncu: find("ncu", NCU_PLACES), nsys: find("nsys", NSYS_PLACES) }
+}
+
 /// Finds the tools, and runs `--version` of each (a second or two the first time, for nsys). A toolkit's own come before
 /// those on `PATH` where they read its files.
 pub fn tools(search: &Search, toolkit: Option<&Toolkit>) -> Tools {
@@ -105,9 +125,10 @@ pub fn tools(search: &Search, toolkit: Option<&Toolkit>) -> Tools {
         first([own(name), on_path(name), folders.into_iter().map(|folder| folder.join(name)).collect()])
     };
     let asked = |path: Option<PathBuf>| path.map(|path| ask(path, search));
+    let profilers = profilers(search, toolkit);
     Tools {
-        ncu: asked(first([on_path("ncu"), own("ncu"), fixed(NCU_PLACES)])),
-        nsys: asked(first([on_path("nsys"), own("nsys"), fixed(NSYS_PLACES)])),
+        ncu: asked(profilers.ncu),
+        nsys: asked(profilers.nsys),
         compute_sanitizer: asked(compute_sanitizer(search, toolkit)),
         cuobjdump: asked(disassembler("cuobjdump")),
         nvdisasm: asked(disassembler("nvdisasm")),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{DeviceFacts, Item, Status};
-use crate::discovery::{Search, Toolkit, Tools};
+use crate::discovery::{self, COUNTERS_REMEDY, Counters, Search, Toolkit, Tools};
 use crate::install::free_bytes;
 use crate::process::{Program, Scratch};
 use crate::sentence::part;
@@ -48,19 +48,17 @@ pub(super) fn driver(tools: &Tools, devices: Option<&DeviceFacts>, toolkit: Opti
 }
 
 /// Whether this user may read a device's counters. Says nothing without a driver.
-/// Source: NVIDIA's page on ERR_NVGPUCTRPERM.
 pub(super) fn counters(search: &Search) -> Option<Item> {
-    let parameters =
-        std::fs::read_to_string(search.environment.under_root("proc/driver/nvidia/params")).ok()?;
-    let restricted = parameters.lines().any(|line| line.replace(' ', "") == "RmProfilingAdminOnly:1");
     let why = "ncu reads them; without permission it measures nothing.";
-    let name = "GPU counters";
-    Some(if restricted && !nix::unistd::geteuid().is_root() {
-        Item::new(name, why, Status::Optional, "Only the administrator may read them (RmProfilingAdminOnly is 1).")
-            .remedy("Put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a file in /etc/modprobe.d and restart, or run ncu as administrator.")
-    } else {
-        Item::new(name, why, Status::Ok, "This user may read them.")
-    })
+    let item = |status, detail: &str| Item::new("GPU counters", why, status, detail);
+    match discovery::counters(search) {
+        Counters::Unknown => None,
+        Counters::Allowed => Some(item(Status::Ok, "This user may read them.")),
+        Counters::Refused => {
+            let detail = "Only the administrator may read them (RmProfilingAdminOnly is 1).";
+            Some(item(Status::Optional, detail).remedy(COUNTERS_REMEDY))
+        }
+    }
 }
 
 /// The cache folder: whether it can be written, and the room on its disk.

@@ -1,5 +1,6 @@
 //! Runs a built program, on a device of this machine or on a simulated one.
 
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -166,6 +167,41 @@ pub(crate) async fn run_held(
         let _ = std::fs::remove_dir_all(&folder);
     }
     ran
+}
+
+/// A program that starts another one and looks at it.
+#[derive(Clone, Debug)]
+pub(crate) struct Observer {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its arguments, before the other's command line.
+    pub arguments: Vec<OsString>,
+}
+
+/// Runs a program on a GPU that the caller holds, under an observer.
+///
+/// # Errors
+/// It could not be run at all, or the job was cancelled.
+pub(crate) async fn run_observed(
+    built: &Built,
+    running: &Running,
+    observer: &Observer,
+    cancel: &CancellationToken,
+) -> Result<Ran, RunError> {
+    let (command, folder) = start(built, running)?;
+    let process = Process::new(&observer.path).args(&observer.arguments);
+    let process = process.arg(&command.path).args(&command.arguments);
+    let process = match &running.device {
+        RunDevice::Cuda { index, .. } => process.env("CUDA_VISIBLE_DEVICES", index.to_string()),
+        RunDevice::Simulator(_) => process,
+    };
+    let process = process
+        .current_dir(folder)
+        .scratch(&built.scratch)
+        .large_files()
+        .output_limit(OUTPUT_LIMIT)
+        .time_limit(running.time_limit);
+    ended(process.run(cancel).await)
 }
 
 async fn on_device(

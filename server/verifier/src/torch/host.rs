@@ -25,7 +25,8 @@ pub use child::Child;
 pub use error::{ChildError, Frame, HostError, How};
 pub use filled::{Filled, FilledError, lay_out};
 pub use messages::{
-    Batch, Called, Calling, Load, Loaded, NamedTensor, Observations, Seconds, SeenTensor, Timed, Versions,
+    Batch, Called, Calling, LINE_RANGE, Load, Loaded, MODULE_RANGE, NamedTensor, Observations, Profiling,
+    Seconds, SeenTensor, Timed, Versions,
 };
 pub use python::{NoTorch, Python, find as find_python};
 pub use setting::{LIFE, Needs, OUTPUT_LIMIT, Place, Running, Setting, Wrap, bare};

@@ -10,11 +10,14 @@ use tokio_util::sync::CancellationToken;
 use super::channel::Channel;
 use super::error::ChildError;
 use super::filled::Filled;
-use super::messages::{Batch, Called, Calling, Load, Loaded, Timed};
+use super::messages::{Batch, Called, Calling, Load, Loaded, Profiling, Timed};
 use super::output::Output;
 use super::zygote::Link;
 use crate::torch::values::Values;
 use ask::{Answer, hex};
+
+/// Calls before those that are profiled: the first chooses algorithms and builds what is built late.
+const WARM_UP: u32 = 2;
 
 /// A process that was forked for one role in one verification. It ends when the value is dropped.
 pub struct Child {
@@ -182,6 +185,23 @@ impl Child {
         let mut answer = self.ask("fetching the last output", json!({ "do": "last" }), &[]).await?;
         let values = self.part(&mut answer, "values")?;
         self.fetch("last", values).await
+    }
+
+    /// Makes calls under torch's profiler, after two to warm up, and has it write traces. What they say is the process' own word.
+    ///
+    /// # Errors
+    /// What the code or the profiler raises, or how the process ended.
+    pub async fn profile(&mut self, inputs: &Filled, profiling: &Profiling) -> Result<(), ChildError> {
+        let request = json!({
+            "do": "profile",
+            "values": inputs.values,
+            "calls": profiling.calls,
+            "warm_up": WARM_UP,
+            "path": profiling.path,
+            "lines_path": profiling.lines_path,
+            "folders": profiling.folders,
+        });
+        self.ask("profiling", request, &[inputs]).await.map(|_| ())
     }
 
     /// Replaces the subject by `torch.compile` of it, in this mode.

@@ -162,6 +162,25 @@ pub struct Called {
     pub wall: Duration,
 }
 
+/// What is profiled, and where the Chrome traces go, both in the scratch folder.
+#[derive(Clone, Debug)]
+pub struct Profiling {
+    /// Calls in each trace.
+    pub calls: u32,
+    /// The trace of the calls as they are: how long things take.
+    pub path: PathBuf,
+    /// The trace in which lines and modules are ranges, whose names begin with [`LINE_RANGE`] and [`MODULE_RANGE`]: to which of them things
+    /// belong.
+    pub lines_path: PathBuf,
+    /// Folders whose files' lines are marked.
+    pub folders: Vec<PathBuf>,
+}
+
+/// How the name of a line's range begins: `stitchcuda.line /w/model.py:17`.
+pub const LINE_RANGE: &str = "stitchcuda.line ";
+/// How the name of a module's range begins: `stitchcuda.module layers.0 Linear`.
+pub const MODULE_RANGE: &str = "stitchcuda.module ";
+
 /// Calls that are timed together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {

@@ -28,6 +28,7 @@ files![
     "limits.py",
     "loading.py",
     "oracle.py",
+    "profiling.py",
     "statements.py",
     "timing.py",
     "values.py",

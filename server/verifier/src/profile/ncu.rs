@@ -1,0 +1,226 @@
+//! Nsight Compute: has it look at chosen kernels of a program, and prints the pages of its report.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use stitch_toolchain::discovery::{COUNTERS_PAGE, COUNTERS_REMEDY};
+use stitch_toolchain::process::{Program as Process, ProgramError};
+use tokio_util::sync::CancellationToken;
+
+use super::{Refused, cut};
+use crate::program::Observer;
+
+/// How long a page may take to be printed.
+const PAGE_LIMIT: Duration = Duration::from_secs(300);
+/// A page with the source of many kernels is long.
+const PAGE_BYTES: usize = 1 << 30;
+
+/// What the caches hold when a kernel is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caches {
+    /// What the launch before left: as in the program.
+    AsLeft,
+    /// Nothing: each pass is like the other, and every access is seen.
+    Flushed,
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    /// Names of kernels without their parameters; of all where it is empty.
+    pub kernels: Vec<String>,
+    /// Launches that are measured at most.
+    pub launches: u32,
+    /// Metrics by their full names.
+    pub metrics: Vec<String>,
+    /// Sections of the tool's own besides, such as `SourceCounters`.
+    pub sections: Vec<&'static str>,
+    /// The caches.
+    pub caches: Caches,
+}
+
+/// `ncu` in front of a program. It writes its report to `report`, to which it adds an ending, and says what it has to say in `log`.
+///
+/// The clocks are left as they are: locking them needs rights, changes the machine for others, and gives times that nobody has.
+pub(super) fn observer(ncu: &Path, request: &Request, report: &Path, log: &Path) -> Observer {
+    let mut arguments: Vec<OsString> = Vec::new();
+    let mut say = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
+    say(&["--target-processes", "all", "--clock-control", "none"]);
+    say(&["--cache-control", if request.caches == Caches::Flushed { "all" } else { "none" }]);
+    say(&["--launch-count", &request.launches.to_string()]);
+    if !request.kernels.is_empty() {
+        say(&["--kernel-name-base", "function", "--kernel-name", &only(&request.kernels)]);
+    }
+    if !request.metrics.is_empty() {
+        say(&["--metrics", &request.metrics.join(",")]);
+    }
+    for section in &request.sections {
+        say(&["--section", section]);
+    }
+    say(&["--import-source", "yes", "--force-overwrite", "--export"]);
+    arguments.push(report.into());
+    arguments.push("--log-file".into());
+    arguments.push(log.into());
+    Observer { path: ncu.to_owned(), arguments }
+}
+
+/// The filter for these names and no others: an expression is not anchored by itself.
+fn only(names: &[String]) -> String {
+    let escaped = |name: &String| {
+        let special = |c: char| !(c.is_alphanumeric() || c == '_');
+        name.chars().fold(String::new(), |mut text, c| {
+            if special(c) {
+                text.push('\\');
+            }
+            text.push(c);
+            text
+        })
+    };
+    format!("regex:^({})$", names.iter().map(escaped).collect::<Vec<_>>().join("|"))
+}
+
+/// The report that was asked for, or why there is none.
+pub(super) fn left(report: &Path, log: &Path) -> Result<PathBuf, Refused> {
+    let report = report.with_extension("ncu-rep");
+    let said = std::fs::read_to_string(log).unwrap_or_default();
+    match refusal(&said) {
+        Some(refused) => Err(refused),
+        None if report.exists() => Ok(report),
+        None => Err(Refused::once(format!("ncu left no report: {}", cut(&errors(&said))))),
+    }
+}
+
+/// Why it measured nothing, from what it says.
+fn refusal(said: &str) -> Option<Refused> {
+    if said.contains("ERR_NVGPUCTRPERM") {
+        return Some(Refused::always(format!(
+            "The driver refuses the GPU's counters (ERR_NVGPUCTRPERM). {COUNTERS_REMEDY} See {COUNTERS_PAGE}."
+        )));
+    }
+    let errors = errors(said);
+    if errors.contains("Failed to initialize the profiler") || errors.contains("LibraryNotLoaded") {
+        return Some(Refused::always(format!("ncu can't be used on this machine: {}", cut(&errors))));
+    }
+    said.contains("No kernels were profiled")
+        .then(|| Refused::once("The program launched no kernel that ncu could measure."))
+}
+
+fn errors(said: &str) -> String {
+    let lines = said.lines().filter_map(|line| line.strip_prefix("==ERROR== "));
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// The pages of a report that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// Every metric of every launch.
+    Raw,
+    /// Counters by line and instruction.
+    Source,
+}
+
+/// Prints a page of a report as CSV, in base units.
+///
+/// # Errors
+/// Why it can't be, in a sentence.
+pub async fn page(
+    ncu: &Path,
+    report: &Path,
+    page: Page,
+    cancel: &CancellationToken,
+) -> Result<Vec<u8>, Refused> {
+    let words: &[&str] = match page {
+        Page::Raw => &["--page", "raw"],
+        Page::Source => &["--page", "source", "--print-source", "cuda,sass"],
+    };
+    let process = Process::new(ncu)
+        .arg("--import")
+        .arg(report)
+        .args(["--csv", "--print-units", "base"])
+        .args(words)
+        .output_limit(PAGE_BYTES)
+        .time_limit(PAGE_LIMIT);
+    match process.run(cancel).await {
+        Ok(finished) if finished.status.success() => Ok(finished.stdout),
+        Ok(finished) => {
+            let said = format!("{}\n{}", finished.stderr_text(), finished.stdout_text());
+            Err(Refused::once(format!("ncu could not read {}: {}", report.display(), cut(&said))))
+        }
+        Err(ProgramError::Cancelled { .. }) => Err(Refused::Cancelled),
+        Err(error) => Err(Refused::once(error.to_string())),
+    }
+}
+
+/// The metrics that a chip has, by their names without endings such as `.sum`; of the GPUs of this machine where no chip is named.
+///
+/// # Errors
+/// Why they can't be listed, in a sentence.
+pub async fn metrics(
+    ncu: &Path,
+    chip: Option<&str>,
+    cancel: &CancellationToken,
+) -> Result<BTreeSet<String>, Refused> {
+    let mut process = Process::new(ncu).arg("--query-metrics").time_limit(PAGE_LIMIT);
+    if let Some(chip) = chip {
+        process = process.args(["--chips", chip]);
+    }
+    let finished = match process.run(cancel).await {
+        Ok(finished) => finished,
+        Err(ProgramError::Cancelled { .. }) => return Err(Refused::Cancelled),
+        Err(error) => return Err(Refused::once(error.to_string())),
+    };
+    let text = finished.stdout_text();
+    let names: BTreeSet<String> = text.lines().filter_map(metric_of).map(str::to_owned).collect();
+    if names.is_empty() {
+        let said = format!("{}\n{text}", finished.stderr_text());
+        return Err(Refused::once(format!("ncu lists no metrics: {}", cut(&said))));
+    }
+    Ok(names)
+}
+
+/// The metric that a row of the list names: `sm__cycles_active   Counter   cycle   # of cycles …`.
+fn metric_of(row: &str) -> Option<&str> {
+    let name = row.split_whitespace().next()?;
+    let (unit, rest) = name.split_once("__")?;
+    let word = |text: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
+    };
+    (word(unit) && word(rest)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_takes_these_names_and_no_others() {
+        assert_eq!(only(&["add".into(), "operator()".into()]), r"regex:^(add|operator\(\))$");
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_what_ncu_says() {
+        let said = "==PROF== Connected to process 7\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0.\n==PROF== Disconnected\n==WARNING== No kernels were profiled.\n";
+        let Some(Refused::Because { why, lasting }) = refusal(said) else { panic!("{said}") };
+        assert!(lasting && why.contains("NVreg_RestrictProfilingToAdminUsers=0"), "{why}");
+        let said = "==ERROR== Nsight Compute failed to connect to the CUDA driver.\n==WARNING== No kernels were profiled.\n";
+        assert!(matches!(refusal(said), Some(Refused::Because { lasting: false, .. })));
+        assert_eq!(refusal("==PROF== Disconnected from process 7\n"), None);
+    }
+
+    #[test]
+    fn rows_of_the_list_of_metrics_name_one_each() {
+        assert_eq!(
+            metric_of("sm__cycles_active    Counter   cycle   # of cycles with at least one warp"),
+            Some("sm__cycles_active")
+        );
+        assert_eq!(
+            metric_of("FE_A.TriageCompute.gr__cycles_active  Counter"),
+            Some("FE_A.TriageCompute.gr__cycles_active")
+        );
+        for row in ["Chip gh100", "-----------  ------", "Metric Name   Metric Type", ""] {
+            assert_eq!(metric_of(row), None, "{row}");
+        }
+    }
+}
