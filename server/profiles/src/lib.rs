@@ -5,4 +5,5 @@
 //! opened that was not given.
 
 pub mod kernel;
+pub mod ncu;
 pub mod note;

@@ -6,6 +6,7 @@
 
 mod metric;
 mod model;
+mod sass;
 
 pub use metric::{METRICS, Metric, MetricInfo, Unit};
 pub use model::{

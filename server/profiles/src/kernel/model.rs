@@ -250,6 +250,9 @@ pub struct SourceLine {
     pub text: String,
     /// What was counted.
     pub counters: Counters,
+    /// What its instructions do to memory, as far as the profiler told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accesses: Vec<Access>,
     /// Its part of all samples of the launch, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
