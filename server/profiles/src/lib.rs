@@ -4,4 +4,6 @@
 //! over that model say what limits a kernel or a program, by how much, where, and what to do. No process is started here, and no file is
 //! opened that was not given.
 
+pub mod kernel;
+pub mod ncu;
 pub mod note;

@@ -1,0 +1,15 @@
+//! A profiled kernel, whoever profiled it, and the rules that explain it.
+//!
+//! [`KernelLaunch`] holds what one launch of a kernel did: metrics under names of ours in base units, counters of source lines, and the
+//! machine code they were counted on. [`explain`] goes through the table of rules and says what limits the launch, by how much, where,
+//! and what to do. Everything that was not measured is absent, never zero.
+
+mod metric;
+mod model;
+mod sass;
+
+pub use metric::{METRICS, Metric, MetricInfo, Unit};
+pub use model::{
+    Access, Counters, Instruction, KernelLaunch, KernelName, LaunchShape, Metrics, Origin, SourceLine, Stall,
+    ToolRule,
+};

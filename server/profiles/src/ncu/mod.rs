@@ -1,0 +1,15 @@
+//! What Nsight Compute printed: its raw, details and source pages as CSV, mixed with whatever the profiled program printed.
+//!
+//! A page is told by its header row, wherever that stands. A value that is empty, `nan`, `inf` or `n/a` was not measured. Pages of one
+//! session that came in several files are put together with [`Report::merge`].
+
+mod details;
+mod names;
+mod numbers;
+mod raw;
+mod records;
+mod report;
+mod source;
+
+pub use names::kernel_name;
+pub use report::{NcuError, Report, read};
