@@ -5,3 +5,6 @@
 //! opened that was not given.
 
 pub mod note;
+pub mod nsys;
+pub mod read_error;
+pub mod system;
