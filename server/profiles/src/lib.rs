@@ -7,3 +7,6 @@
 pub mod kernel;
 pub mod ncu;
 pub mod note;
+pub mod nsys;
+pub mod read_error;
+pub mod system;

@@ -1,0 +1,22 @@
+//! The run of a program: what each device did, what the host did meanwhile, and the rules that say what that costs.
+//!
+//! Readers ([`crate::nsys`], [`crate::trace`]) give [`event::Event`]s in the order of their starts to a [`sweep::Sweep`], which adds them up
+//! in little memory; its end is a [`System`].
+
+pub mod calls;
+mod causes;
+pub mod device;
+pub mod drawing;
+pub mod durations;
+pub mod event;
+pub mod finish;
+pub mod model;
+pub mod names;
+pub mod sweep;
+
+pub use calls::CallClass;
+pub use drawing::{Column, Drawing, DrawnRow, Row};
+pub use event::{Direction, Launch, Memory, Route};
+pub use model::{
+    CallSum, CopySum, Device, DeviceTime, Gaps, Idle, KernelSum, RangeSum, SetSum, Source, StreamSum, System,
+};
