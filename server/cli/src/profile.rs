@@ -1,8 +1,11 @@
-//! `stitchcuda profile PROGRAM`: runs a program on the simulator and says what its kernels do.
+//! `stitchcuda profile TARGET`: has profilers look at a target, or the simulator, and says what its kernels do; or reads what a profiler wrote.
 
 mod human;
+mod import;
+mod show;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -24,7 +27,12 @@ use crate::status::Status;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A CUDA program (file.cu), a kernel (file.cu::name), or a [target.NAME] of stitchcuda.toml
-    program: String,
+    #[arg(required_unless_present = "import")]
+    program: Option<String>,
+    /// Read what a profiler wrote: .ncu-rep, .nsys-rep, SQLite of nsys, CSV of ncu, a trace of PyTorch's profiler, text or XML of
+    /// compute-sanitizer
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    import: Option<PathBuf>,
     /// Simulate only this share of the blocks: counters are scaled up, and results are wrong
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sample: Option<f64>,
@@ -69,7 +77,12 @@ enum Failure {
 /// Wrong usage; writing to `out`; a system that gives no threads.
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let surrounding = arguments.shared.surrounding()?;
-    let target = setup::target(&surrounding, &arguments.program, &arguments.shared.with)?;
+    if let Some(file) = &arguments.import {
+        return import::run(file, &surrounding, arguments.format, out);
+    }
+    // clap asks for one of the two.
+    let Some(program_name) = &arguments.program else { return Ok(Status::Usage) };
+    let target = setup::target(&surrounding, program_name, &arguments.shared.with)?;
     let answers = arguments.shared.answers()?;
     let executable = std::env::current_exe().context("this program does not know where it lies")?;
     let harnesses = Scratch::new("harness").context("there is no folder for a harness")?;
@@ -99,8 +112,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         };
         let spinner = Spinner::new();
         let shown = spinner.clone();
-        let job =
-            Job::new(JobKind::Profile, format!("Profile {}", arguments.program)).limit(Limit::Processor);
+        let job = Job::new(JobKind::Profile, format!("Profile {program_name}")).limit(Limit::Processor);
         let handle = jobs.start(job, move |context| async move {
             let cancel = context.cancellation();
             let say = |message: &str| {
@@ -133,7 +145,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
             Ok(Status::Bad)
         }
         Ok(Err(failure)) => Ok(failed(&failure)),
-        Ok(Ok(ran)) => print(arguments, &device, &ran, out),
+        Ok(Ok(ran)) => print(arguments, program_name, &device, &ran, out),
     }
 }
 
@@ -159,7 +171,13 @@ fn failed(failure: &Failure) -> Status {
     }
 }
 
-fn print(arguments: &Arguments, device: &str, ran: &Ran, out: &mut impl Write) -> Result<Status> {
+fn print(
+    arguments: &Arguments,
+    program: &str,
+    device: &str,
+    ran: &Ran,
+    out: &mut impl Write,
+) -> Result<Status> {
     // What the program says is no result of ours.
     anstream::eprint!("{}{}", ran.stdout, ran.stderr);
     let nothing = Simulated::default();
@@ -181,7 +199,7 @@ fn print(arguments: &Arguments, device: &str, ran: &Ran, out: &mut impl Write) -
     };
     let report = Report {
         schema: "stitchcuda.profile/1",
-        program: &arguments.program,
+        program,
         device: device.to_owned(),
         sample: arguments.sample,
         exit_status,

@@ -8,5 +8,7 @@ pub mod kernel;
 pub mod ncu;
 pub mod note;
 pub mod nsys;
+pub mod profile;
 pub mod read_error;
+pub mod sniff;
 pub mod system;

@@ -2,9 +2,12 @@
 //!
 //! What a profiler says explains code, and may accuse a candidate; it never acquits one: its numbers come out of the process that is judged.
 
+pub mod cuda;
+pub mod import;
 pub mod ladder;
 pub mod ncu;
 pub mod nsys;
+pub mod remember;
 
 /// Why a way to profile came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use stitch_profiles::ncu as pages;
 use stitch_toolchain::discovery::{COUNTERS_PAGE, COUNTERS_REMEDY};
 use stitch_toolchain::process::{Program as Process, ProgramError};
 use tokio_util::sync::CancellationToken;
@@ -31,8 +32,10 @@ pub(super) enum Caches {
 pub(super) struct Request {
     /// Names of kernels without their parameters; of all where it is empty.
     pub kernels: Vec<String>,
-    /// Launches that are measured at most.
-    pub launches: u32,
+    /// Launches of these that are passed over first.
+    pub skip: u64,
+    /// Launches that are measured then, at most.
+    pub launches: u64,
     /// Metrics by their full names.
     pub metrics: Vec<String>,
     /// Sections of the tool's own besides, such as `SourceCounters`.
@@ -49,7 +52,9 @@ pub(super) fn observer(ncu: &Path, request: &Request, report: &Path, log: &Path)
     let mut say = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     say(&["--target-processes", "all", "--clock-control", "none"]);
     say(&["--cache-control", if request.caches == Caches::Flushed { "all" } else { "none" }]);
-    say(&["--launch-count", &request.launches.to_string()]);
+    say(&["--launch-skip", &request.skip.to_string(), "--launch-count", &request.launches.to_string()]);
+    // What comes after the last of them is of no use.
+    say(&["--kill", "yes"]);
     if !request.kernels.is_empty() {
         say(&["--kernel-name-base", "function", "--kernel-name", &only(&request.kernels)]);
     }
@@ -114,7 +119,7 @@ fn errors(said: &str) -> String {
 
 /// The pages of a report that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Page {
+enum Page {
     /// Every metric of every launch.
     Raw,
     /// Counters by line and instruction.
@@ -125,7 +130,7 @@ pub enum Page {
 ///
 /// # Errors
 /// Why it can't be, in a sentence.
-pub async fn page(
+async fn page(
     ncu: &Path,
     report: &Path,
     page: Page,
@@ -151,6 +156,21 @@ pub async fn page(
         Err(ProgramError::Cancelled { .. }) => Err(Refused::Cancelled),
         Err(error) => Err(Refused::once(error.to_string())),
     }
+}
+
+/// Reads the pages of a report. One without line tables has no lines, and nothing is wrong then.
+///
+/// # Errors
+/// Why it can't be read, in a sentence.
+pub async fn read(ncu: &Path, report: &Path, cancel: &CancellationToken) -> Result<pages::Report, Refused> {
+    let unreadable = |error: pages::NcuError| Refused::once(format!("{error}"));
+    let raw = page(ncu, report, Page::Raw, cancel).await?;
+    let mut found = pages::read(&*raw).map_err(unreadable)?;
+    let source = page(ncu, report, Page::Source, cancel).await;
+    if let Some(lines) = source.ok().and_then(|source| pages::read(&*source).ok()) {
+        found.merge(lines);
+    }
+    Ok(found)
 }
 
 /// The metrics that a chip has, by their names without endings such as `.sum`; of the GPUs of this machine where no chip is named.

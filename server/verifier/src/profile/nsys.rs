@@ -67,7 +67,7 @@ pub async fn export(
 /// Does what `nsys` could not: it looks for its importer beside itself, and some packages keep that elsewhere.
 async fn import(nsys: &Path, raw: &Path, into: &Path, cancel: &CancellationToken) -> Result<(), Refused> {
     let Some(importer) = importer(nsys) else {
-        return Err(Refused::always(
+        return Err(Refused::once(
             "nsys recorded the program and could not make a report of it, since it has no importer. Install all of NVIDIA Nsight Systems.",
         ));
     };
@@ -77,7 +77,7 @@ async fn import(nsys: &Path, raw: &Path, into: &Path, cancel: &CancellationToken
     if into.exists() {
         Ok(())
     } else {
-        Err(Refused::always(broken("make a report of what it recorded", &said)))
+        Err(Refused::once(broken("make a report of what it recorded", &said)))
     }
 }
 

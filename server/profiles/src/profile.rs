@@ -1,0 +1,77 @@
+//! All that is known of how a target runs, whoever recorded it: the schema `stitchcuda.profile/1`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::KernelLaunch;
+use crate::note::Note;
+use crate::system::System;
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "stitchcuda.profile/1";
+
+/// A profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Profile {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What was profiled, as a person named it, or the file that was imported.
+    pub target: String,
+    /// Where it ran, as far as that is known: `cuda:0 (NVIDIA H200)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// How it was profiled.
+    pub way: Way,
+    /// The run of the whole program; `None` where nobody recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<System>,
+    /// Launches of kernels that were looked at closely.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<KernelLaunch>,
+    /// What a reader has to know about the profile itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// How something was profiled, and why not better.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Way {
+    /// The tools: `Nsight Compute and Nsight Systems`, `a file of Nsight Systems`.
+    pub by: String,
+    /// Better ways that were not taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_taken: Vec<NotTaken>,
+}
+
+/// A better way that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotTaken {
+    /// Which.
+    pub by: String,
+    /// Why, in a sentence that says what to do where something can be done.
+    pub why: String,
+}
+
+impl Profile {
+    /// A profile in which nothing is known yet.
+    pub fn new(target: impl Into<String>, way: Way) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            target: target.into(),
+            device: None,
+            way,
+            system: None,
+            launches: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Whether any kernel is known.
+    pub fn has_kernels(&self) -> bool {
+        let recorded = self.system.as_ref().and_then(|system| system.kernels.as_ref());
+        !self.launches.is_empty() || recorded.is_some_and(|kernels| !kernels.is_empty())
+    }
+}

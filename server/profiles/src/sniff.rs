@@ -1,0 +1,77 @@
+//! What a file is, by how it begins. Names of files say little: `nsys` and people add endings as they like.
+
+/// What profilers write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// Nsight Compute's own report (`.ncu-rep`), which only its `ncu` reads.
+    NcuReport,
+    /// Nsight Systems' own report (`.nsys-rep`), which only its `nsys` reads.
+    NsysReport,
+    /// What `nsys export --type sqlite` writes.
+    Sqlite,
+    /// A Chrome trace, as PyTorch's profiler writes it, compressed or not.
+    Trace,
+    /// compute-sanitizer's XML.
+    SanitizerXml,
+    /// compute-sanitizer's text, among a program's own.
+    SanitizerText,
+    /// Pages of Nsight Compute as CSV, among a program's own text.
+    NcuCsv,
+}
+
+/// Bytes from the beginning that tell it. A program may print much before its profiler does.
+pub const HEAD: usize = 1 << 20;
+
+/// Beginnings that are all of the answer.
+const MAGIC: [(&[u8], FileKind); 4] = [
+    (b"NVR\0", FileKind::NcuReport),
+    (b"NVIDIA Tegra Profiler Report", FileKind::NsysReport),
+    (b"SQLite format 3\0", FileKind::Sqlite),
+    (&[0x1f, 0x8b], FileKind::Trace),
+];
+
+/// Tells what a file is by its first [`HEAD`] bytes, or all of them where it is shorter. `None` where it is nothing that a profiler writes.
+pub fn sniff(head: &[u8]) -> Option<FileKind> {
+    if let Some((_, kind)) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Some(*kind);
+    }
+    let text = String::from_utf8_lossy(head);
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    let has_line = |begins: &[&str]| {
+        text.lines().any(|line| begins.iter().any(|begin| line.trim_start().starts_with(begin)))
+    };
+    if start.starts_with('<') && text.contains("ComputeSanitizerOutput") {
+        return Some(FileKind::SanitizerXml);
+    }
+    if has_line(&["========= COMPUTE-SANITIZER", "========= CUDA-MEMCHECK"]) {
+        return Some(FileKind::SanitizerText);
+    }
+    if text.contains("\"Kernel Name\"") || has_line(&["==PROF==", "\"File Path\",", "\"Function Name\","]) {
+        return Some(FileKind::NcuCsv);
+    }
+    start.starts_with(['{', '[']).then_some(FileKind::Trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_how_they_begin() {
+        for (head, kind) in [
+            (&b"NVR\0\x02\0"[..], Some(FileKind::NcuReport)),
+            (b"NVIDIA Tegra Profiler Report 2023", Some(FileKind::NsysReport)),
+            (b"SQLite format 3\0\x10", Some(FileKind::Sqlite)),
+            (b"\x1f\x8b\x08", Some(FileKind::Trace)),
+            (b"\xef\xbb\xbf {\"traceEvents\": [", Some(FileKind::Trace)),
+            (b"hello from the program\n==PROF== Connected\n\"ID\",\"Kernel Name\"\n", Some(FileKind::NcuCsv)),
+            (b"\"ID\",\"Process ID\",\"Kernel Name\"\n", Some(FileKind::NcuCsv)),
+            (b"sum 3\n========= COMPUTE-SANITIZER\n", Some(FileKind::SanitizerText)),
+            (b"<?xml version=\"1.0\"?><ComputeSanitizerOutput>", Some(FileKind::SanitizerXml)),
+            (b"int main() { return 0; }\n", None),
+            (b"", None),
+        ] {
+            assert_eq!(sniff(head), kind, "{}", String::from_utf8_lossy(head));
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Reads a file that a profiler wrote elsewhere. Reports that only NVIDIA's tools can read go through those, where they are installed.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use stitch_profiles::ncu::{self as pages, NcuError};
+use stitch_profiles::profile::{Profile, Way};
+use stitch_profiles::read_error::ReadError;
+use stitch_profiles::sniff::{FileKind, HEAD, sniff};
+use stitch_toolchain::discovery::Profilers;
+use stitch_toolchain::process::Scratch;
+use tokio_util::sync::CancellationToken;
+
+use super::{Refused, ncu, nsys};
+
+/// Why a file was not imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It can't be read.
+    #[error("{} can't be read: {source}.", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No profiler wrote it.
+    #[error(
+        "{} is nothing that a profiler wrote. These can be read: `.ncu-rep`, `.nsys-rep`, SQLite of `nsys export`, CSV of `ncu --csv` (raw, details, source), traces of PyTorch's profiler, and the text or XML of compute-sanitizer.",
+        path.display()
+    )]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A tool is needed that is not here.
+    #[error("{} can only be read by {tool}, which was not found. Install {product} or put it on PATH; or, where it was made, run `{instead}` and import what that writes.", path.display())]
+    NoTool {
+        /// The file.
+        path: PathBuf,
+        /// The tool.
+        tool: &'static str,
+        /// What brings it.
+        product: &'static str,
+        /// What can be done elsewhere.
+        instead: String,
+    },
+    /// A tool could not read it, in a sentence.
+    #[error("{0}")]
+    Tool(String),
+    /// Its content can't be read.
+    #[error("{0}.")]
+    Content(#[from] ReadError),
+    /// Nothing is in its pages.
+    #[error("{0}")]
+    Pages(#[from] NcuError),
+    /// The job was cancelled.
+    #[error("The import was cancelled.")]
+    Cancelled,
+}
+
+impl From<Refused> for ImportError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Because { why, .. } => Self::Tool(why),
+            Refused::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// Reads a file of any profiler.
+///
+/// # Errors
+/// It can't be read, no profiler wrote it, or the tool that can read it is missing.
+pub async fn import(
+    path: &Path,
+    tools: &Profilers,
+    cancel: &CancellationToken,
+) -> Result<Profile, ImportError> {
+    let io = |source| ImportError::Io { path: path.to_owned(), source };
+    let mut head = Vec::new();
+    File::open(path).map_err(io)?.take(HEAD as u64).read_to_end(&mut head).map_err(io)?;
+    let kind = sniff(&head).ok_or_else(|| ImportError::Unknown { path: path.to_owned() })?;
+    let way = |by: &str| Way { by: format!("a file of {by}"), ..Way::default() };
+    let mut profile = Profile::new(path.display().to_string(), way(by(kind)));
+    match kind {
+        FileKind::NcuReport => take_pages(&mut profile, printed(path, tools, cancel).await?),
+        FileKind::NcuCsv => {
+            take_pages(&mut profile, pages::read(BufReader::new(File::open(path).map_err(io)?))?)
+        }
+        FileKind::NsysReport => {
+            let scratch = Scratch::new("import").map_err(io)?;
+            let sqlite = exported(path, tools, &scratch, cancel).await?;
+            take_system(&mut profile, stitch_profiles::nsys::read(&sqlite)?);
+        }
+        FileKind::Sqlite => take_system(&mut profile, stitch_profiles::nsys::read(path)?),
+        FileKind::Trace | FileKind::SanitizerXml | FileKind::SanitizerText => {
+            return Err(ImportError::Unknown { path: path.to_owned() });
+        }
+    }
+    Ok(profile)
+}
+
+fn by(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::NcuReport | FileKind::NcuCsv => "Nsight Compute",
+        FileKind::NsysReport | FileKind::Sqlite => "Nsight Systems",
+        FileKind::Trace => "PyTorch's profiler",
+        FileKind::SanitizerXml | FileKind::SanitizerText => "compute-sanitizer",
+    }
+}
+
+fn take_pages(profile: &mut Profile, report: pages::Report) {
+    profile.device = report.launches.iter().find_map(|launch| launch.shape.device_name.clone());
+    profile.launches = report.launches;
+    profile.notes.extend(report.notes);
+}
+
+fn take_system(profile: &mut Profile, mut system: stitch_profiles::system::System) {
+    profile.device = system.busiest().and_then(|(device, _)| device.name.clone());
+    profile.notes.append(&mut system.notes);
+    profile.system = Some(system);
+}
+
+/// The pages of a report of Nsight Compute.
+async fn printed(
+    path: &Path,
+    tools: &Profilers,
+    cancel: &CancellationToken,
+) -> Result<pages::Report, ImportError> {
+    let tool = tools.ncu.as_deref().ok_or_else(|| ImportError::NoTool {
+        path: path.to_owned(),
+        tool: "ncu",
+        product: "NVIDIA Nsight Compute",
+        instead: format!("ncu --import {} --csv --page raw > raw.csv", path.display()),
+    })?;
+    Ok(ncu::read(tool, path, cancel).await?)
+}
+
+/// The SQLite file of a report of Nsight Systems.
+async fn exported(
+    path: &Path,
+    tools: &Profilers,
+    scratch: &Scratch,
+    cancel: &CancellationToken,
+) -> Result<PathBuf, ImportError> {
+    let tool = tools.nsys.as_deref().ok_or_else(|| ImportError::NoTool {
+        path: path.to_owned(),
+        tool: "nsys",
+        product: "NVIDIA Nsight Systems",
+        instead: format!("nsys export --type sqlite {}", path.display()),
+    })?;
+    Ok(nsys::export(tool, path, &scratch.path().join("report.sqlite"), cancel).await?)
+}
