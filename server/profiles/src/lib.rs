@@ -8,3 +8,4 @@ pub mod note;
 pub mod nsys;
 pub mod read_error;
 pub mod system;
+pub mod trace;
