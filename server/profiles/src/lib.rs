@@ -6,6 +6,7 @@
 
 pub mod note;
 pub mod nsys;
+pub mod python;
 pub mod read_error;
 pub mod system;
 pub mod trace;

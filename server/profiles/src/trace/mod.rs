@@ -20,6 +20,7 @@ use crate::note::{Note, NoteKind};
 use crate::read_error::ReadError;
 use crate::system::finish::About;
 use crate::system::{Source, System};
+pub(crate) use document::Visit;
 use document::Walk;
 pub use event::{Args, Kind, TraceEvent};
 pub use gather::{Called, FlowEnd, Gathered, Moment, Ran};
@@ -53,7 +54,7 @@ pub fn read_from(name: &str, open: &mut Open<'_>) -> Result<System, ReadError> {
 }
 
 /// The first walk.
-fn gather(name: &str, open: &mut Open<'_>) -> Result<(Gathered, About), ReadError> {
+pub(crate) fn gather(name: &str, open: &mut Open<'_>) -> Result<(Gathered, About), ReadError> {
     let mut gathered = Gathered::default();
     let walk = walk(name, open, &mut gathered)?;
     if !walk.has_events {
@@ -66,7 +67,7 @@ fn gather(name: &str, open: &mut Open<'_>) -> Result<(Gathered, About), ReadErro
 }
 
 /// Walks through the trace once.
-fn walk(name: &str, open: &mut Open<'_>, visit: &mut dyn document::Visit) -> Result<Walk, ReadError> {
+pub(crate) fn walk(name: &str, open: &mut Open<'_>, visit: &mut dyn Visit) -> Result<Walk, ReadError> {
     let io = |source| ReadError::Io { file: name.to_owned(), source };
     let mut source = BufReader::new(open().map_err(io)?);
     let start = io::BufRead::fill_buf(&mut source).map_err(io)?;
