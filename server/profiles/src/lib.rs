@@ -9,6 +9,8 @@ pub mod ncu;
 pub mod note;
 pub mod nsys;
 pub mod profile;
+pub mod python;
 pub mod read_error;
 pub mod sniff;
 pub mod system;
+pub mod trace;

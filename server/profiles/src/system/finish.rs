@@ -1,7 +1,7 @@
 //! From sums in the making to the model.
 
 use super::model::{Device, DeviceTime, KernelSum, Source, System, share};
-use super::names::OTHERS;
+use super::names::{Names, OTHERS};
 use super::sweep::{Sweep, length};
 use crate::note::{Note, NoteKind};
 
@@ -24,7 +24,12 @@ pub struct About {
 
 impl Sweep {
     /// The model. Nothing can be added any more.
-    pub fn finish(mut self, about: About) -> System {
+    pub fn finish(self, about: About) -> System {
+        self.finish_with_names(about).1
+    }
+
+    /// The model, and the table of names for those who have more to name.
+    pub fn finish_with_names(mut self, about: About) -> (Names, System) {
         self.run_out();
         let About { source, mut devices, copies_recorded, calls_recorded, ranges_recorded, mut notes } =
             about;
@@ -49,7 +54,7 @@ impl Sweep {
             names.get(*name).clone_into(&mut self.ranges[*at].name);
         }
         let copies: Vec<_> = self.copies.iter().map(|(route, stat)| stat.sum(*route)).collect();
-        System {
+        let system = System {
             source,
             span_ns: length(self.first, self.last.max(self.first)),
             devices,
@@ -62,7 +67,8 @@ impl Sweep {
             streams: self.streams.into_values().collect(),
             drawing: self.pencil.finish(&self.names),
             notes,
-        }
+        };
+        (self.names, system)
     }
 
     /// Kernels with what depends on all of them, the one with the most time first.

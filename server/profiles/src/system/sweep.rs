@@ -89,6 +89,11 @@ pub(super) struct CopyStat {
 }
 
 impl Sweep {
+    /// An empty sum for events whose names are in this table.
+    pub fn with_names(names: Names) -> Self {
+        Self { names, ..Self::default() }
+    }
+
     /// Adds an event. Events come in the order of their starts; one that comes late is counted as if it had started now.
     pub fn push(&mut self, event: &Event) {
         let start = event.start();

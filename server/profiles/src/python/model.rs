@@ -1,0 +1,109 @@
+//! Time of the device by line of Python and by module.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::note::Note;
+
+/// What lines and modules of a person's Python cost. Part of the schema `stitchcuda.profile/1`. Times are in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PythonTime {
+    /// The sum of the durations of all kernels.
+    pub kernel_ns: u64,
+    /// Of that, what could be given to a line.
+    pub attributed_ns: u64,
+    /// Lines, the one with the most kernel time first. Each kernel counts for one line: the innermost that is a person's own.
+    pub lines: Vec<LineSum>,
+    /// Modules, in the order of their paths. A kernel counts for a module and for those around it.
+    pub modules: Vec<ModuleSum>,
+    /// What a reader has to know.
+    pub notes: Vec<Note>,
+}
+
+/// What a line caused.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LineSum {
+    /// The file, as the workspace has it.
+    pub file: String,
+    /// The line, from one.
+    pub line: u32,
+    /// The function.
+    pub function: String,
+    /// What `line` is the line of.
+    pub precision: Precision,
+    /// The sum of the durations of the kernels that it launched, and of those of their backward pass.
+    pub kernel_ns: u64,
+    /// Of the durations of all kernels, from 0 to 1.
+    pub share: f64,
+    /// Launches of those kernels.
+    pub launches: u64,
+    /// Of `kernel_ns`, what the backward pass took.
+    pub backward_ns: u64,
+    /// The kernels by name, the one with the most time first.
+    pub kernels: Vec<Part>,
+    /// The operators that launched them, by the time of their kernels.
+    pub operators: Vec<Part>,
+    /// Calls that waited for a device, by the operator that made them.
+    pub waits: Vec<Part>,
+    /// Copies from the host to a device.
+    pub to_device: LineCopies,
+    /// Copies from a device to the host.
+    pub to_host: LineCopies,
+}
+
+/// What the number of a line stands for.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum Precision {
+    /// The line that ran.
+    Line,
+    /// The first line of the function that ran: the profiler of PyTorch 1.13 and later records no other.
+    #[default]
+    Function,
+}
+
+/// A part of a line's sums.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// Its name; empty where none is known.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// How long.
+    pub ns: u64,
+}
+
+/// Copies that a line caused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LineCopies {
+    /// How many.
+    pub count: u64,
+    /// Of them, those whose memory on the host is pageable.
+    pub pageable: u64,
+    /// How much.
+    pub bytes: u64,
+    /// How long.
+    pub ns: u64,
+}
+
+/// What a module caused.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModuleSum {
+    /// The names of the modules around it and its own, as the profiler numbers them: `Net_0/Block_1/Linear_3`.
+    pub path: String,
+    /// The sum of the durations of the kernels launched from within, and of those of their backward pass.
+    pub kernel_ns: u64,
+    /// Of that, what no module within it launched.
+    pub own_ns: u64,
+    /// Of all kernels' time, from 0 to 1.
+    pub share: f64,
+    /// Launches of those kernels.
+    pub launches: u64,
+}
