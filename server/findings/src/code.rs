@@ -20,6 +20,10 @@ pub enum Producer {
     Ptxas,
     /// clang's type check between keystrokes, where clang is installed.
     Clang,
+    /// Nsight Compute's counters, explained by our rules.
+    Ncu,
+    /// NVIDIA's compute-sanitizer.
+    Sanitizer,
     /// Our own rewrites: what is offered as an edit, not told as a finding.
     Rewrite,
     /// The Verifier, about a candidate.
@@ -34,6 +38,8 @@ impl Producer {
             Self::Nvcc => "nvcc",
             Self::Ptxas => "ptxas",
             Self::Clang => "clang",
+            Self::Ncu => "ncu",
+            Self::Sanitizer => "sanitizer",
             Self::Rewrite => "rewrite",
             Self::Verify => "verify",
         }
@@ -84,6 +90,46 @@ macro_rules! codes {
 codes! {
     /// What clang's type check refused between keystrokes.
     CLANG_ERROR = Clang "clang/error" Error "clang reports an error";
+    /// Fewer warps resident than could be.
+    NCU_ACHIEVED_OCCUPANCY = Ncu "ncu/achieved-occupancy" Hint "Fewer warps are resident than could be";
+    /// Atomics that meet at few addresses.
+    NCU_ATOMIC_CONTENTION = Ncu "ncu/atomic-contention" Information "Atomics meet at few addresses";
+    /// Computing and memory busy alike.
+    NCU_BALANCED = Ncu "ncu/balanced" Information "The kernel is balanced between computing and memory";
+    /// Lanes that meet in a bank of shared memory.
+    NCU_BANK_CONFLICT = Ncu "ncu/bank-conflict" Information "Shared accesses have bank conflicts";
+    /// A busy pipe.
+    NCU_COMPUTE_BOUND = Ncu "ncu/compute-bound" Information "The kernel is compute-bound";
+    /// Warps whose lanes go different ways.
+    NCU_DIVERGENCE = Ncu "ncu/divergence" Information "Warps diverge";
+    /// Doubles among floats.
+    NCU_DOUBLE_PRECISION = Ncu "ncu/double-precision" Information "Float data is computed in double precision";
+    /// Fewer blocks than the device holds.
+    NCU_GRID_TOO_SMALL = Ncu "ncu/grid-too-small" Information "The grid is too small for the device";
+    /// Multiprocessors that wait for the busiest one.
+    NCU_IMBALANCE = Ncu "ncu/imbalance" Hint "Multiprocessors have unequal work";
+    /// Data read again from device memory.
+    NCU_L2_REUSE = Ncu "ncu/l2-reuse" Hint "Shared data is not found in L2";
+    /// Neither computing nor memory busy.
+    NCU_LATENCY_BOUND = Ncu "ncu/latency-bound" Information "The kernel is latency-bound";
+    /// Local memory, not by spills.
+    NCU_LOCAL_MEMORY = Ncu "ncu/local-memory" Information "Local memory takes a good part of the traffic";
+    /// Few warps can be resident.
+    NCU_LOW_OCCUPANCY = Ncu "ncu/low-occupancy" Hint "The occupancy is limited";
+    /// A busy level of memory.
+    NCU_MEMORY_BOUND = Ncu "ncu/memory-bound" Information "The kernel is memory-bound";
+    /// Warps that begin between two sectors.
+    NCU_MISALIGNED_ACCESS = Ncu "ncu/misaligned-access" Hint "Warps begin between two sectors of memory";
+    /// Registers in local memory, as counted.
+    NCU_SPILL = Ncu "ncu/spill" Information "Spilled registers take a good part of the instructions";
+    /// What warps wait for.
+    NCU_STALL = Ncu "ncu/stall" Hint "Warps wait most of their time for one thing";
+    /// A last wave that is not full.
+    NCU_TAIL = Ncu "ncu/tail" Hint "The last wave of blocks is not full";
+    /// A matrix product without tensor cores.
+    NCU_TENSOR_IDLE = Ncu "ncu/tensor-idle" Hint "The tensor cores are idle in a matrix product";
+    /// Lanes that are apart in memory.
+    NCU_UNCOALESCED_ACCESS = Ncu "ncu/uncoalesced-access" Information "Accesses take more sectors than they need";
     /// What nvcc refused.
     NVCC_ERROR = Nvcc "nvcc/error" Error "nvcc reports an error";
     /// What nvcc warned of.
@@ -114,6 +160,28 @@ codes! {
     WARP_AGGREGATED_ATOMICS = Rewrite "rewrite/warp-aggregated-atomics" Hint "Do one atomic for a warp";
     /// The last steps of a block's reduction by shuffles.
     WARP_SHUFFLE_TAIL = Rewrite "rewrite/warp-shuffle-tail" Hint "Finish the block reduction with warp shuffles";
+    /// A CUDA call that returned an error.
+    SANITIZER_API_ERROR = Sanitizer "sanitizer/api-error" Warning "A CUDA API call returns an error";
+    /// A barrier that not all threads reach.
+    SANITIZER_BARRIER = Sanitizer "sanitizer/barrier" Warning "A barrier is used wrongly";
+    /// A fault that the hardware reported.
+    SANITIZER_EXCEPTION = Sanitizer "sanitizer/exception" Warning "The device reports a fault";
+    /// A pointer freed twice, or never allocated.
+    SANITIZER_INVALID_FREE = Sanitizer "sanitizer/invalid-free" Warning "Memory is freed that is not allocated";
+    /// Memory that nobody frees.
+    SANITIZER_LEAK = Sanitizer "sanitizer/leak" Warning "Device memory is never freed";
+    /// An address that is no multiple of the access.
+    SANITIZER_MISALIGNED = Sanitizer "sanitizer/misaligned" Warning "An address is misaligned";
+    /// Anything that the table does not know.
+    SANITIZER_OTHER = Sanitizer "sanitizer/other" Warning "compute-sanitizer reports an error";
+    /// An access outside of every allocation.
+    SANITIZER_OUT_OF_BOUNDS = Sanitizer "sanitizer/out-of-bounds" Warning "An access is out of bounds";
+    /// Two threads at one address without a barrier.
+    SANITIZER_RACE = Sanitizer "sanitizer/race" Warning "Threads race for shared memory";
+    /// Memory that was read before it was written.
+    SANITIZER_UNINITIALIZED_READ = Sanitizer "sanitizer/uninitialized-read" Warning "Memory is read before it is written";
+    /// Memory that is allocated for nothing.
+    SANITIZER_UNUSED_MEMORY = Sanitizer "sanitizer/unused-memory" Hint "Allocated device memory is not used";
     /// A CUDA API call whose error is dropped.
     API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored";
     /// A block of more than 1024 threads, or not a multiple of the warp.

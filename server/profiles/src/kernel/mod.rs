@@ -4,12 +4,22 @@
 //! machine code they were counted on. [`explain`] goes through the table of rules and says what limits the launch, by how much, where,
 //! and what to do. Everything that was not measured is absent, never zero.
 
+mod explain;
+mod expression;
+mod lines;
 mod metric;
 mod model;
+mod roofline;
+mod rules;
 mod sass;
 
+pub use explain::{Explanation, Gain, Insight, RelatedLine, explain};
+pub use expression::Formula;
+pub use lines::{LinePlace, Measure};
 pub use metric::{METRICS, Metric, MetricInfo, Unit};
 pub use model::{
     Access, Counters, Instruction, KernelLaunch, KernelName, LaunchShape, Metrics, Origin, SourceLine, Stall,
     ToolRule,
 };
+pub use roofline::{BALANCED, BUSY, Bound, Class, Level, SATURATED};
+pub use rules::{At, Condition, Format, Rule, rules};

@@ -1,0 +1,334 @@
+//! Going through the table of rules.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stitch_findings::{Code, Finding, Severity, Span};
+
+use super::expression::{Facts, Formula};
+use super::lines::{self, LineEvidence, LinePlace};
+use super::roofline::Class;
+use super::rules::{At, Condition, Format, Rule, rules};
+use super::{KernelLaunch, Metric};
+
+/// How many lines of one rule are told.
+const MOST_LINES: usize = 5;
+
+/// What the rules say about one launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The roofline class.
+    pub class: Class,
+    /// What limits the launch; the class first, then the largest gain.
+    pub insights: Vec<Insight>,
+}
+
+/// One thing that limits a launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Insight {
+    /// The rule that says so.
+    pub rule: String,
+    /// The finding's code.
+    pub code: Code,
+    /// Information or a hint: performance is never more.
+    pub severity: Severity,
+    /// The kernel, by its base name.
+    pub kernel: String,
+    /// The line, where one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<LinePlace>,
+    /// Other lines that belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<RelatedLine>,
+    /// What limits, in a sentence with its numbers.
+    pub limits: String,
+    /// What to do, in a sentence.
+    pub advice: String,
+    /// What could be gained at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
+    /// The numbers in the sentence.
+    pub evidence: BTreeMap<String, f64>,
+    /// Where the thresholds come from.
+    pub source: String,
+    /// Documentation.
+    pub link: String,
+}
+
+/// Another line, with what is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RelatedLine {
+    /// Where.
+    pub place: LinePlace,
+    /// What is there: `waits for it`.
+    pub what: String,
+}
+
+/// An estimate of ours: the part of the launch's time that would be saved if this limit were gone and no other one took its place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Gain {
+    /// From 0 to 1.
+    pub share: f64,
+    /// How it is computed.
+    pub formula: String,
+}
+
+impl Gain {
+    /// In words: `at most 62% of its time (1 - waves / ceil(waves))`.
+    pub fn label(&self) -> String {
+        format!("at most {} of its time, by our estimate: {}", Format::Share.show(self.share), self.formula)
+    }
+}
+
+impl Insight {
+    /// The finding, at a span of a text that the caller has found for [`Insight::place`] or for the kernel.
+    pub fn finding(&self, span: Span) -> Finding {
+        let gain = self.gain.as_ref().map(|gain| format!(" Gain: {}.", gain.label())).unwrap_or_default();
+        let mut finding = Finding::new(self.code, span, format!("{}{gain}", self.limits))
+            .advise(self.advice.clone())
+            .about(self.kernel.clone());
+        finding.severity = self.severity;
+        finding
+    }
+}
+
+/// What limits a launch, by the table of rules. What was not measured says nothing.
+pub fn explain(launch: &KernelLaunch) -> Explanation {
+    let class = Class::of(launch);
+    let mut insights: Vec<Insight> = Vec::new();
+    let mut held: Vec<&'static str> = Vec::new();
+    for rule in rules() {
+        let found = apply(rule, launch, &class);
+        if !found.is_empty() {
+            held.push(rule.id);
+            insights.extend(found);
+        }
+    }
+    insights.retain(|insight| {
+        let unless = rules().find(|rule| rule.id == insight.rule).map_or(&[][..], |rule| rule.unless);
+        !unless.iter().any(|better| held.contains(better))
+    });
+    insights.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    Explanation { class, insights }
+}
+
+/// The class first, then what gains most.
+fn weight(insight: &Insight) -> f64 {
+    let gain = insight.gain.as_ref().map_or(0.0, |gain| gain.share);
+    match insight.code {
+        Code::NCU_MEMORY_BOUND | Code::NCU_COMPUTE_BOUND | Code::NCU_BALANCED | Code::NCU_LATENCY_BOUND => {
+            2.0 + gain
+        }
+        _ => gain,
+    }
+}
+
+fn apply(rule: &'static Rule, launch: &KernelLaunch, class: &Class) -> Vec<Insight> {
+    let facts = Facts { launch, class, line: None };
+    let holds = || rule.when.iter().all(|condition| condition.holds(facts));
+    match rule.at {
+        At::Lines { measure, ratio, below, share } => match lines::evidence(launch, measure) {
+            Some(evidence) => {
+                let unknown = rule.when.iter().all(|condition| {
+                    !matches!(condition, Condition::BelowOrUnknown(..)) || condition.holds(facts)
+                });
+                let proven = evidence.iter().filter(|line| {
+                    unknown && line.ratio >= ratio && line.ratio < below && line.share >= share
+                });
+                proven.take(MOST_LINES).map(|line| tell(rule, Facts { line: Some(line), ..facts })).collect()
+            }
+            None if holds() => vec![tell(rule, facts)],
+            None => Vec::new(),
+        },
+        At::Worst(measure) if holds() => {
+            let evidence = lines::evidence(launch, measure).unwrap_or_default();
+            let mut insight = tell(rule, Facts { line: evidence.first(), ..facts });
+            let next = evidence
+                .iter()
+                .skip(1)
+                .filter(|line| line.share >= 0.05)
+                .filter_map(|line| line.place.clone())
+                .take(MOST_LINES);
+            insight
+                .related
+                .extend(next.map(|place| RelatedLine { place, what: "has the next most of it".into() }));
+            vec![insight]
+        }
+        _ if holds() => vec![tell(rule, facts)],
+        _ => Vec::new(),
+    }
+}
+
+impl Condition {
+    fn holds(&self, facts: Facts<'_>) -> bool {
+        let both = |a: &Formula, b: &Formula| a.value(facts).zip(b.value(facts));
+        match self {
+            Self::AtLeast(a, b) => both(a, b).is_some_and(|(a, b)| a >= b),
+            Self::Below(a, b) => both(a, b).is_some_and(|(a, b)| a < b),
+            Self::BelowOrUnknown(a, b) => both(a, b).is_none_or(|(a, b)| a < b),
+            Self::Is(bound) => facts.class.bound == *bound,
+            Self::Level(level) => facts.class.level == Some(*level),
+            Self::Named(parts) => {
+                let name = facts.launch.kernel.base.to_lowercase();
+                parts.iter().any(|part| name.contains(part))
+            }
+        }
+    }
+}
+
+/// Makes the sentences of a rule that holds.
+fn tell(rule: &'static Rule, facts: Facts<'_>) -> Insight {
+    let launch = facts.launch;
+    let (place, related) = locate(rule.at, facts);
+    let mut evidence = BTreeMap::new();
+    let mut limits = rule.limits.replace("{kernel}", &format!("`{}`", launch.kernel.base));
+    for (name, formula, format) in rule.shows {
+        let value = formula.value(facts);
+        if let Some(value) = value.filter(|_| limits.contains(&format!("{{{name}}}"))) {
+            evidence.insert((*name).to_owned(), value);
+        }
+        limits = limits.replace(
+            &format!("{{{name}}}"),
+            &value.map_or_else(|| "an unknown number".to_owned(), |value| format.show(value)),
+        );
+    }
+    limits = limits.replace("{pipe-name}", facts.class.pipe.as_deref().unwrap_or("busiest"));
+    limits = limits.replace("{level}", facts.class.level.map_or("an unknown level", |level| level.label()));
+    if place.is_none() {
+        limits = limits.replace(" here", "");
+    }
+    let gain = rule.gain.as_ref().and_then(|(formula, text)| {
+        let share = formula.value(facts)?.clamp(0.0, 1.0);
+        Some(Gain { share, formula: (*text).to_owned() })
+    });
+    Insight {
+        rule: rule.id.to_owned(),
+        code: rule.code,
+        severity: rule.code.info().severity,
+        kernel: launch.kernel.base.clone(),
+        place,
+        related,
+        limits,
+        advice: rule.advice.to_owned(),
+        gain,
+        evidence,
+        source: rule.source.to_owned(),
+        link: rule.link.to_owned(),
+    }
+}
+
+/// The line of a result.
+fn locate(at: At, facts: Facts<'_>) -> (Option<LinePlace>, Vec<RelatedLine>) {
+    let launch = facts.launch;
+    let alone = |place: Option<LinePlace>| (place, Vec::new());
+    match at {
+        At::Kernel => alone(lines::head(launch)),
+        At::Lines { .. } | At::Worst(_) => match facts.line {
+            Some(LineEvidence { place, related, .. }) => {
+                let related = related
+                    .iter()
+                    .map(|(place, what)| RelatedLine { place: place.clone(), what: (*what).to_owned() });
+                (place.clone(), related.collect())
+            }
+            None => alone(lines::head(launch)),
+        },
+        At::MostSectors => {
+            alone(lines::most(launch, |counters| counters.sectors).or_else(|| lines::head(launch)))
+        }
+        At::MostWavefronts => alone(
+            lines::most(launch, |counters| counters.wavefronts)
+                .or_else(|| lines::most(launch, |counters| counters.sectors))
+                .or_else(|| lines::head(launch)),
+        ),
+        At::MostInstructions => {
+            alone(lines::most(launch, |counters| counters.instructions).or_else(|| lines::head(launch)))
+        }
+        At::Atomics => alone(lines::atomics(launch).or_else(|| lines::head(launch))),
+        At::Stalled(stall) => match lines::stalled(launch, stall) {
+            Some((cause, Some(waiting))) => {
+                (Some(cause), vec![RelatedLine { place: waiting, what: "waits for it".into() }])
+            }
+            Some((cause, None)) => alone(Some(cause)),
+            None => alone(lines::head(launch)),
+        },
+    }
+}
+
+impl Format {
+    /// A value in words.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Percent => percent(value),
+            Self::Share => percent(value * 100.0),
+            Self::Count => thousands(value),
+            Self::Ratio if value >= 100.0 => thousands(value),
+            Self::Ratio => format!("{value:.1}"),
+            Self::Small => format!("{value:.2}"),
+            Self::Bytes => bytes(value),
+        }
+    }
+}
+
+fn percent(value: f64) -> String {
+    if value > 0.0 && value < 0.95 { format!("{value:.1}%") } else { format!("{value:.0}%") }
+}
+
+fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    if value < 0.0 { format!("-{shown}") } else { shown }
+}
+
+fn bytes(value: f64) -> String {
+    for (unit, size) in [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)] {
+        if value >= size {
+            return format!("{:.1} {unit}", value / size);
+        }
+    }
+    format!("{value:.0} B")
+}
+
+/// The metrics that a rule needs, in the order in which they stand in it.
+pub(super) fn needed(rule: &Rule) -> Vec<Metric> {
+    let mut found = Vec::new();
+    for condition in rule.when {
+        match condition {
+            Condition::Level(_) => {
+                found.extend([
+                    Metric::MemoryThroughput,
+                    Metric::DramThroughput,
+                    Metric::L2Throughput,
+                    Metric::L1Throughput,
+                ]);
+            }
+            Condition::BelowOrUnknown(a, b) => {
+                a.metrics(&mut found);
+                b.metrics(&mut found);
+            }
+            condition => condition.formulas().iter().for_each(|formula| formula.metrics(&mut found)),
+        }
+    }
+    for (_, formula, _) in rule.shows {
+        formula.metrics(&mut found);
+    }
+    if let Some((formula, _)) = &rule.gain {
+        formula.metrics(&mut found);
+    }
+    found
+}
+
+/// Whether a rule can hold at all when only these metrics are measured.
+pub(super) fn answerable(rule: &Rule, has: &dyn Fn(Metric) -> bool) -> bool {
+    rule.when.iter().all(|condition| condition.formulas().iter().all(|formula| formula.answerable(has)))
+}

@@ -1,0 +1,201 @@
+//! The roofline class of a launch: what it is bound by.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{KernelLaunch, Metric};
+
+/// Below this share of its peak, in percent, a unit does not bound a kernel.
+///
+/// Source: NVIDIA's rule `SOLBottleneck`, which calls both units below 60 a latency problem.
+pub const BUSY: f64 = 60.0;
+
+/// From this share of its peak on, in percent, only less work helps. Source: the same rule.
+pub const SATURATED: f64 = 80.0;
+
+/// Two units within this many points are balanced. Source: the same rule.
+pub const BALANCED: f64 = 10.0;
+
+/// What bounds a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Bound {
+    /// Memory, at the level that [`Class::level`] names.
+    Memory,
+    /// Computing, in the pipe that [`Class::pipe`] names.
+    Compute,
+    /// Both alike.
+    Balanced,
+    /// Neither is busy: time goes by waiting.
+    Latency,
+    /// What it takes to say was not measured.
+    Unknown,
+}
+
+/// A level of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Level {
+    /// Device memory.
+    #[serde(rename = "DRAM")]
+    Dram,
+    /// The cache that multiprocessors share.
+    L2,
+    /// The cache and the shared memory of a multiprocessor.
+    L1,
+}
+
+impl Level {
+    /// What a person calls it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Dram => "device memory",
+            Self::L2 => "the L2 cache",
+            Self::L1 => "L1 and shared memory",
+        }
+    }
+}
+
+/// Pipes of a multiprocessor, with what a person calls each.
+pub(super) const PIPES: &[(Metric, &str)] = &[
+    (Metric::PipeFma, "FMA"),
+    (Metric::PipeAlu, "ALU"),
+    (Metric::PipeFp64, "FP64"),
+    (Metric::PipeFp16, "FP16"),
+    (Metric::PipeXu, "XU"),
+    (Metric::PipeLsu, "LSU"),
+    (Metric::PipeTensor, "tensor"),
+];
+
+/// The roofline class of a launch, with the numbers that it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Class {
+    /// What bounds it.
+    pub bound: Bound,
+    /// The level of memory that is busiest, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
+    /// The pipe that is busiest, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipe: Option<String>,
+    /// Compute throughput in percent of the peak.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<f64>,
+    /// Memory throughput in percent of the peak of its busiest part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+}
+
+impl Class {
+    /// The class of a launch. Without a number for both computing and memory it is unknown.
+    pub fn of(launch: &KernelLaunch) -> Self {
+        let compute = launch.get(Metric::SmThroughput);
+        let memory = launch
+            .get(Metric::MemoryThroughput)
+            .or_else(|| levels(launch).map(|(_, value)| value).reduce(f64::max));
+        let bound = match (compute, memory) {
+            (Some(compute), Some(memory)) => bound(compute, memory),
+            _ => Bound::Unknown,
+        };
+        Self {
+            bound,
+            level: level(launch),
+            pipe: pipe(launch).map(|(name, _)| name.to_owned()),
+            compute,
+            memory,
+        }
+    }
+
+    /// In words: `memory-bound by device memory`.
+    pub fn label(&self) -> String {
+        let behind = |what: &str, by: Option<&str>| match by {
+            Some(by) => format!("{what} by {by}"),
+            None => what.to_owned(),
+        };
+        match self.bound {
+            Bound::Memory => behind("memory-bound", self.level.map(Level::label)),
+            Bound::Compute => {
+                behind("compute-bound", self.pipe.as_ref().map(|pipe| format!("the {pipe} pipe")).as_deref())
+            }
+            Bound::Balanced => "balanced between computing and memory".to_owned(),
+            Bound::Latency => "latency-bound".to_owned(),
+            Bound::Unknown => "not classified".to_owned(),
+        }
+    }
+}
+
+fn bound(compute: f64, memory: f64) -> Bound {
+    if compute < BUSY && memory < BUSY {
+        Bound::Latency
+    } else if (compute - memory).abs() <= BALANCED && compute.min(memory) >= BUSY {
+        Bound::Balanced
+    } else if memory > compute {
+        Bound::Memory
+    } else {
+        Bound::Compute
+    }
+}
+
+fn levels(launch: &KernelLaunch) -> impl Iterator<Item = (Level, f64)> + '_ {
+    let all = [
+        (Level::Dram, Metric::DramThroughput),
+        (Level::L2, Metric::L2Throughput),
+        (Level::L1, Metric::L1Throughput),
+    ];
+    all.into_iter().filter_map(|(level, metric)| Some((level, launch.get(metric)?)))
+}
+
+/// The level whose throughput is the memory throughput. That figure is the largest among parts of all levels, of which each level's own
+/// figure may hold more; so the nearest one from either side is taken.
+fn level(launch: &KernelLaunch) -> Option<Level> {
+    let Some(memory) = launch.get(Metric::MemoryThroughput) else {
+        return levels(launch).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(level, _)| level);
+    };
+    levels(launch)
+        .min_by(|a, b| (a.1 - memory).abs().total_cmp(&(b.1 - memory).abs()))
+        .map(|(level, _)| level)
+}
+
+/// The busiest pipe and its share of the peak in percent.
+pub(super) fn pipe(launch: &KernelLaunch) -> Option<(&'static str, f64)> {
+    PIPES
+        .iter()
+        .filter_map(|(metric, name)| Some((*name, launch.get(*metric)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(metrics: &[(Metric, f64)]) -> KernelLaunch {
+        KernelLaunch { metrics: metrics.iter().copied().collect(), ..KernelLaunch::default() }
+    }
+
+    #[test]
+    fn the_class_follows_the_two_throughputs() {
+        for (compute, memory, expected) in [
+            (17.1, 92.4, Bound::Memory),
+            (97.5, 0.5, Bound::Compute),
+            (72.0, 78.9, Bound::Balanced),
+            (39.8, 47.1, Bound::Latency),
+            (55.0, 61.0, Bound::Memory),
+        ] {
+            let launch = launch(&[(Metric::SmThroughput, compute), (Metric::MemoryThroughput, memory)]);
+            assert_eq!(Class::of(&launch).bound, expected, "{compute} {memory}");
+        }
+        assert_eq!(Class::of(&launch(&[(Metric::SmThroughput, 90.0)])).bound, Bound::Unknown);
+    }
+
+    #[test]
+    fn the_level_is_the_one_whose_figure_is_the_memorys() {
+        let launch = launch(&[
+            (Metric::SmThroughput, 17.0),
+            (Metric::MemoryThroughput, 92.4),
+            (Metric::DramThroughput, 92.4),
+            (Metric::L2Throughput, 93.2),
+            (Metric::L1Throughput, 15.7),
+        ]);
+        assert_eq!(Class::of(&launch).label(), "memory-bound by device memory");
+    }
+}
