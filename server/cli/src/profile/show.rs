@@ -1,23 +1,130 @@
-//! A profile for a person.
+//! A profile for a person: the program first, then its kernels, then what a reader has to know.
 
 use std::io::{self, Write};
 
+use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric, explain};
 use stitch_profiles::profile::Profile;
+use stitch_profiles::system::{CopySum, KernelSum, System};
+
+/// Kernels of a program that are listed.
+const MOST_KERNELS: usize = 10;
+/// Calls of the CUDA API that are listed.
+const MOST_CALLS: usize = 5;
+/// Insights of a kernel that are told.
+const MOST_INSIGHTS: usize = 6;
 
 /// Prints a profile.
 ///
 /// # Errors
 /// Writing to `out`.
 pub(super) fn print(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}, {}", profile.target, profile.way.by)?;
-    if let Some(device) = &profile.device {
-        writeln!(out, "{device}")?;
+    let device = profile.device.as_ref().map(|device| format!(" on {device}")).unwrap_or_default();
+    writeln!(out, "{}{device}, by {}", profile.target, profile.way.by)?;
+    for not in &profile.way.not_taken {
+        writeln!(out, "  not by {}: {}", not.by, not.why)?;
+    }
+    if let Some(system) = &profile.system {
+        print_system(system, out)?;
     }
     for launch in &profile.launches {
-        writeln!(out, "{}", launch.kernel.signature)?;
+        print_launch(launch, &explain(launch), out)?;
     }
     for note in &profile.notes {
-        writeln!(out, "note: {}", note.text)?;
+        writeln!(out, "\nnote: {}", note.text)?;
     }
     Ok(())
+}
+
+fn print_system(system: &System, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nThe program: {} from its first event to its last", time(system.span_ns))?;
+    for (device, spent) in system.devices.iter().filter_map(|device| Some((device, device.time.as_ref()?))) {
+        let name = device.name.as_deref().unwrap_or("the device");
+        writeln!(
+            out,
+            "  device {} ({name}): busy {} of {}, idle {:.0} % of it",
+            device.id,
+            time(spent.busy_ns),
+            time(spent.base_ns()),
+            spent.idle_share() * 100.0
+        )?;
+    }
+    for kernel in system.kernels.iter().flatten().take(MOST_KERNELS) {
+        writeln!(out, "  {}", kernel_row(kernel))?;
+    }
+    let more = system.kernels.as_ref().map_or(0, |kernels| kernels.len().saturating_sub(MOST_KERNELS));
+    if more > 0 {
+        writeln!(out, "  and {more} more kernels")?;
+    }
+    for copy in system.copies.iter().flatten() {
+        writeln!(out, "  {}", copy_row(copy))?;
+    }
+    let waiting = system.calls.iter().flatten().filter(|call| call.class.waits());
+    for call in waiting.take(MOST_CALLS) {
+        writeln!(out, "  {:>10}  {} waits, {} times", time(call.total_ns), call.name, call.count)?;
+    }
+    Ok(())
+}
+
+fn kernel_row(kernel: &KernelSum) -> String {
+    let launches = if kernel.count == 1 { "once".to_owned() } else { format!("{} times", kernel.count) };
+    let ceiling = kernel.ceiling.map(|ceiling| format!(", {ceiling:.2}x at most without it")).unwrap_or_default();
+    format!(
+        "{:>10}  {:>3.0} %  {}  {launches}, median {}{ceiling}",
+        time(kernel.total_ns),
+        kernel.share * 100.0,
+        stitch_profiles::kernel::kernel_name(&kernel.name).base,
+        time(kernel.median_ns),
+    )
+}
+
+fn copy_row(copy: &CopySum) -> String {
+    let rate = copy.rate.map(|rate| format!(", {:.1} GB/s", rate / 1e9)).unwrap_or_default();
+    format!("{:>10}  {} copies {}, {}{rate}", time(copy.total_ns), copy.count, copy.route.label(), size(copy.bytes))
+}
+
+fn print_launch(launch: &KernelLaunch, explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\n{}", launch.kernel.signature)?;
+    let shape = [("grid", launch.shape.grid), ("block", launch.shape.block)];
+    let mut about: Vec<String> = shape
+        .into_iter()
+        .filter_map(|(name, size)| Some(format!("{name} {}", size?.map(|size| size.to_string()).join(" x "))))
+        .collect();
+    about.extend(launch.get(Metric::Duration).map(|seconds| format!("{} under the profiler", time((seconds * 1e9) as u64))));
+    about.extend(launch.get(Metric::Registers).map(|count| format!("{count:.0} registers a thread")));
+    writeln!(out, "  {}", about.join(", "))?;
+    writeln!(out, "  {}", explanation.class.label())?;
+    for insight in explanation.insights.iter().take(MOST_INSIGHTS) {
+        let place = insight.place.as_ref().map(|place| format!("{}:{}: ", place.file, place.line)).unwrap_or_default();
+        writeln!(out, "  {place}{} [{}]", insight.limits, insight.code.as_str())?;
+        if let Some(gain) = &insight.gain {
+            writeln!(out, "      gain: {}", gain.label())?;
+        }
+        writeln!(out, "      {}", insight.advice)?;
+    }
+    let more = explanation.insights.len().saturating_sub(MOST_INSIGHTS);
+    if more > 0 {
+        writeln!(out, "  and {more} more, with `--format json`")?;
+    }
+    Ok(())
+}
+
+/// A time in the unit that people would use.
+fn time(ns: u64) -> String {
+    let ns = ns as f64;
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    match bytes {
+        bytes if bytes < 1e3 => format!("{bytes:.0} B"),
+        bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
+        bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
+        bytes => format!("{:.2} GB", bytes / 1e9),
+    }
 }

@@ -235,24 +235,20 @@ async fn measure(
     known: &BTreeSet<String>,
     cancel: &CancellationToken,
 ) -> Result<pages::Report, Tried> {
-    let wanted = ncu::wanted(known);
     let mut report: Option<pages::Report> = None;
-    for (caches, metrics, sections) in wanted {
-        let request = ncu::Request {
-            kernels: pass.kernels.clone(),
-            skip: pass.skip,
-            launches: pass.launches,
-            metrics,
-            sections,
-            caches,
-        };
+    for collection in ncu::collections(known) {
+        let Pass { kernels, skip, launches } = pass.clone();
+        let request = ncu::Request { kernels, skip, launches, collection };
         let path = order.built.folder().join("stitchcuda-ncu");
         let log = order.built.folder().join("stitchcuda-ncu.log");
         let _ = std::fs::remove_file(path.with_extension("ncu-rep"));
         let ran = run(order, &ncu::observer(tool, &request, &path, &log), cancel).await;
-        // What ncu says of itself goes before what became of the program under it.
-        let left = ncu::left(&path, &log)?;
-        ran?;
+        // ncu ends the program when it has seen enough, and what it says of itself goes before what became of the program.
+        let left = match (ncu::left(&path, &log), ran) {
+            (Ok(left), _) => left,
+            (Err(Refused::Because { lasting: false, .. }), Err(tried)) => return Err(tried),
+            (Err(refused), _) => return Err(refused.into()),
+        };
         let found = ncu::read(tool, &left, cancel).await?;
         match &mut report {
             Some(report) => report.merge(found),

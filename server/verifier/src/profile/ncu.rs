@@ -27,7 +27,31 @@ pub(super) enum Caches {
     Flushed,
 }
 
-/// What to measure.
+/// What is collected in one run.
+#[derive(Clone, Debug)]
+pub(super) struct Collection {
+    /// Metrics by their full names.
+    pub metrics: Vec<&'static str>,
+    /// Sections of the tool's own besides, such as `SourceCounters`.
+    pub sections: Vec<&'static str>,
+    /// The caches.
+    pub caches: Caches,
+}
+
+/// What is collected of a chip that has these metrics: how busy its parts are with the caches as in the program, and what each access moves
+/// with caches that hold nothing.
+pub(super) fn collections(available: &BTreeSet<String>) -> [Collection; 2] {
+    let as_left = pages::select(available, pages::Depth::Usual);
+    let all = pages::select(available, pages::Depth::Full);
+    let metrics = all.metrics.into_iter().filter(|metric| !as_left.metrics.contains(metric)).collect();
+    let sections = all.sections.into_iter().filter(|section| !as_left.sections.contains(section)).collect();
+    [
+        Collection { metrics: as_left.metrics, sections: as_left.sections, caches: Caches::AsLeft },
+        Collection { metrics, sections, caches: Caches::Flushed },
+    ]
+}
+
+/// What to measure in one run.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     /// Names of kernels without their parameters; of all where it is empty.
@@ -36,12 +60,8 @@ pub(super) struct Request {
     pub skip: u64,
     /// Launches that are measured then, at most.
     pub launches: u64,
-    /// Metrics by their full names.
-    pub metrics: Vec<String>,
-    /// Sections of the tool's own besides, such as `SourceCounters`.
-    pub sections: Vec<&'static str>,
-    /// The caches.
-    pub caches: Caches,
+    /// What of them.
+    pub collection: Collection,
 }
 
 /// `ncu` in front of a program. It writes its report to `report`, to which it adds an ending, and says what it has to say in `log`.
@@ -51,17 +71,17 @@ pub(super) fn observer(ncu: &Path, request: &Request, report: &Path, log: &Path)
     let mut arguments: Vec<OsString> = Vec::new();
     let mut say = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     say(&["--target-processes", "all", "--clock-control", "none"]);
-    say(&["--cache-control", if request.caches == Caches::Flushed { "all" } else { "none" }]);
+    say(&["--cache-control", if request.collection.caches == Caches::Flushed { "all" } else { "none" }]);
     say(&["--launch-skip", &request.skip.to_string(), "--launch-count", &request.launches.to_string()]);
     // What comes after the last of them is of no use.
     say(&["--kill", "yes"]);
     if !request.kernels.is_empty() {
         say(&["--kernel-name-base", "function", "--kernel-name", &only(&request.kernels)]);
     }
-    if !request.metrics.is_empty() {
-        say(&["--metrics", &request.metrics.join(",")]);
+    if !request.collection.metrics.is_empty() {
+        say(&["--metrics", &request.collection.metrics.join(",")]);
     }
-    for section in &request.sections {
+    for section in &request.collection.sections {
         say(&["--section", section]);
     }
     say(&["--import-source", "yes", "--force-overwrite", "--export"]);
