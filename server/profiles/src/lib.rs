@@ -7,3 +7,4 @@
 pub mod kernel;
 pub mod ncu;
 pub mod note;
+pub mod sanitizer;
