@@ -11,6 +11,7 @@ pub mod nsys;
 pub mod profile;
 pub mod python;
 pub mod read_error;
+pub mod sanitizer;
 pub mod sniff;
 pub mod system;
 pub mod trace;

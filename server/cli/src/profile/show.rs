@@ -79,7 +79,7 @@ fn kernel_row(kernel: &KernelSum) -> String {
 
 fn copy_row(copy: &CopySum) -> String {
     let rate = copy.rate.map(|rate| format!(", {:.1} GB/s", rate / 1e9)).unwrap_or_default();
-    format!("{:>10}  {} copies {}, {}{rate}", time(copy.total_ns), copy.count, copy.route.label(), size(copy.bytes))
+    format!("{:>10}  {} copies {}, {}{rate}", time(copy.total_ns), copy.count, copy.route.direction.label(), size(copy.bytes))
 }
 
 fn print_launch(launch: &KernelLaunch, explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {

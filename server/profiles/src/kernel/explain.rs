@@ -186,22 +186,7 @@ fn tell(rule: &'static Rule, facts: Facts<'_>) -> Insight {
     let launch = facts.launch;
     let (place, related) = locate(rule.at, facts);
     let mut evidence = BTreeMap::new();
-    let mut limits = rule.limits.replace("{kernel}", &format!("`{}`", launch.kernel.base));
-    for (name, formula, format) in rule.shows {
-        let value = formula.value(facts);
-        if let Some(value) = value.filter(|_| limits.contains(&format!("{{{name}}}"))) {
-            evidence.insert((*name).to_owned(), value);
-        }
-        limits = limits.replace(
-            &format!("{{{name}}}"),
-            &value.map_or_else(|| "an unknown number".to_owned(), |value| format.show(value)),
-        );
-    }
-    limits = limits.replace("{pipe-name}", facts.class.pipe.as_deref().unwrap_or("busiest"));
-    limits = limits.replace("{level}", facts.class.level.map_or("an unknown level", |level| level.label()));
-    if place.is_none() {
-        limits = limits.replace(" here", "");
-    }
+    let limits = sentence(rule, facts, place.is_some(), &mut evidence);
     let gain = rule.gain.as_ref().and_then(|(formula, text)| {
         let share = formula.value(facts)?.clamp(0.0, 1.0);
         Some(Gain { share, formula: (*text).to_owned() })
@@ -220,6 +205,43 @@ fn tell(rule: &'static Rule, facts: Facts<'_>) -> Insight {
         source: rule.source.to_owned(),
         link: rule.link.to_owned(),
     }
+}
+
+/// Fills a rule's sentence. A part in square brackets is left out when a number in it was not measured, or when it says "here" and no line
+/// is known.
+fn sentence(rule: &Rule, facts: Facts<'_>, placed: bool, evidence: &mut BTreeMap<String, f64>) -> String {
+    let mut filled = String::new();
+    for (at, part) in rule.limits.split(['[', ']']).enumerate() {
+        let optional = at % 2 == 1;
+        if let Some(text) =
+            fill(part, rule, facts, evidence).filter(|_| placed || !optional || !part.contains("here"))
+        {
+            filled.push_str(&text);
+        } else if !optional {
+            filled.push_str(part);
+        }
+    }
+    if placed { filled } else { filled.replace(" here", "") }
+}
+
+/// A part of a sentence with its names filled in. `None` when one was not measured.
+fn fill(part: &str, rule: &Rule, facts: Facts<'_>, evidence: &mut BTreeMap<String, f64>) -> Option<String> {
+    let mut text = part.replace("{kernel}", &format!("`{}`", facts.launch.kernel.base));
+    if text.contains("{pipe-name}") {
+        text = text.replace("{pipe-name}", facts.class.pipe.as_deref()?);
+    }
+    if text.contains("{level}") {
+        text = text.replace("{level}", facts.class.level?.label());
+    }
+    for (name, formula, format) in rule.shows {
+        let pattern = format!("{{{name}}}");
+        if text.contains(&pattern) {
+            let value = formula.value(facts)?;
+            evidence.insert((*name).to_owned(), value);
+            text = text.replace(&pattern, &format.show(value));
+        }
+    }
+    Some(text)
 }
 
 /// The line of a result.
@@ -275,7 +297,7 @@ impl Format {
 }
 
 fn percent(value: f64) -> String {
-    if value > 0.0 && value < 0.95 { format!("{value:.1}%") } else { format!("{value:.0}%") }
+    if (0.05..0.95).contains(&value) { format!("{value:.1}%") } else { format!("{value:.0}%") }
 }
 
 fn thousands(value: f64) -> String {
@@ -300,7 +322,7 @@ fn bytes(value: f64) -> String {
 }
 
 /// The metrics that a rule needs, in the order in which they stand in it.
-pub(super) fn needed(rule: &Rule) -> Vec<Metric> {
+pub(crate) fn needed(rule: &Rule) -> Vec<Metric> {
     let mut found = Vec::new();
     for condition in rule.when {
         match condition {
@@ -329,6 +351,6 @@ pub(super) fn needed(rule: &Rule) -> Vec<Metric> {
 }
 
 /// Whether a rule can hold at all when only these metrics are measured.
-pub(super) fn answerable(rule: &Rule, has: &dyn Fn(Metric) -> bool) -> bool {
+pub(crate) fn answerable(rule: &Rule, has: &dyn Fn(Metric) -> bool) -> bool {
     rule.when.iter().all(|condition| condition.formulas().iter().all(|formula| formula.answerable(has)))
 }

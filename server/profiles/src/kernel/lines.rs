@@ -373,7 +373,13 @@ pub(super) fn stalled(launch: &KernelLaunch, stall: Stall) -> Option<(LinePlace,
     let mut causes: BTreeMap<LinePlace, u64> = BTreeMap::new();
     for (at, instruction) in launch.instructions.iter().enumerate() {
         let Some(count) = samples(&instruction.counters) else { continue };
-        if let Some(cause) = sass::load_source(&launch.instructions, at, accept).and_then(place) {
+        let cause = match stall {
+            // The barrier is behind the warp that waits for it.
+            Stall::Barrier => sass::last_before(&launch.instructions, at, |opcode| opcode == "BAR"),
+            Stall::Membar => sass::last_before(&launch.instructions, at, |opcode| opcode == "MEMBAR"),
+            _ => sass::load_source(&launch.instructions, at, accept),
+        };
+        if let Some(cause) = cause.and_then(place) {
             *causes.entry(cause).or_insert(0) += count;
         }
     }

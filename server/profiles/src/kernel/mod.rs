@@ -9,11 +9,13 @@ mod expression;
 mod lines;
 mod metric;
 mod model;
+mod name;
 mod roofline;
 mod rules;
 mod sass;
 
 pub use explain::{Explanation, Gain, Insight, RelatedLine, explain};
+pub(crate) use explain::{answerable, needed};
 pub use expression::Formula;
 pub use lines::{LinePlace, Measure};
 pub use metric::{METRICS, Metric, MetricInfo, Unit};
@@ -21,5 +23,6 @@ pub use model::{
     Access, Counters, Instruction, KernelLaunch, KernelName, LaunchShape, Metrics, Origin, SourceLine, Stall,
     ToolRule,
 };
+pub use name::kernel_name;
 pub use roofline::{BALANCED, BUSY, Bound, Class, Level, SATURATED};
 pub use rules::{At, Condition, Format, Rule, rules};

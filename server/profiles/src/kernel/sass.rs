@@ -174,6 +174,18 @@ pub(super) fn load_source(
     found
 }
 
+/// The last instruction before `code[at]`, or itself, with such an opcode.
+pub(super) fn last_before(
+    code: &[Instruction],
+    at: usize,
+    wanted: impl Fn(&str) -> bool,
+) -> Option<&Instruction> {
+    code.get(..=at)?
+        .iter()
+        .rev()
+        .find(|earlier| Sass::parse(&earlier.text).is_some_and(|sass| wanted(sass.opcode)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,13 @@
 //! session that came in several files are put together with [`Report::merge`].
 
 mod details;
-mod names;
 mod numbers;
 mod raw;
 mod records;
 mod report;
+mod select;
 mod source;
 
-pub use names::kernel_name;
-pub use report::{NcuError, Report, read};
+pub use crate::kernel::kernel_name;
+pub use report::{NOT_PERMITTED, NcuError, Report, read};
+pub use select::{Depth, Selection, Unanswered, available, select, unanswered};

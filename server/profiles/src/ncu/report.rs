@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader, Read};
 
 use super::details::DetailsPage;
-use super::names::kernel_name;
 use super::numbers;
 use super::raw::RawPage;
 use super::records::{Record, Records};
 use super::source::SourcePage;
+use crate::kernel::kernel_name;
 use crate::kernel::{KernelLaunch, Metric, Origin, Unit};
 use crate::note::{Note, NoteKind};
 
@@ -181,6 +181,8 @@ pub(super) struct Collected {
     pub page_seen: bool,
     remarks: usize,
     first: Option<String>,
+    /// How many times each launch was run, by its number.
+    passes: HashMap<u64, u32>,
 }
 
 impl Collected {
@@ -215,6 +217,7 @@ impl Collected {
         if self.first.is_none() && !line.is_empty() {
             self.first = Some(shorten(line));
         }
+        self.passes.extend(passes(line));
         self.refused |= line.contains("ERR_NVGPUCTRPERM");
         self.profiler_seen |= line.starts_with("==PROF==") || line.starts_with("==ERROR==");
         self.none_profiled |= line.starts_with("==WARNING== No kernels were profiled");
@@ -260,6 +263,9 @@ impl Collected {
             self.note(NoteKind::Unreadable, text);
         }
         let mut report = Report { launches, notes: self.notes };
+        for launch in &mut report.launches {
+            launch.origin.passes = launch.origin.passes.or(self.passes.get(&launch.id).copied());
+        }
         report.merge(Report { launches: self.sources, notes: Vec::new() });
         Ok(report)
     }
@@ -377,6 +383,15 @@ fn fill(target: &mut KernelLaunch, other: KernelLaunch) {
             target.origin.pages.push(page);
         }
     }
+}
+
+/// The launch and its passes in `==PROF== Profiling "reduce" - 0: 0%....50%....100% - 9 passes`.
+fn passes(line: &str) -> Option<(u64, u32)> {
+    let rest = line.strip_prefix("==PROF== Profiling")?;
+    let (rest, passes) =
+        rest.strip_suffix(" passes").or_else(|| rest.strip_suffix(" pass"))?.rsplit_once(" - ")?;
+    let (rest, _) = rest.rsplit_once(": ")?;
+    Some((rest.rsplit(" - ").next()?.parse().ok()?, passes.parse().ok()?))
 }
 
 /// A line for a message.

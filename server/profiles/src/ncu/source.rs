@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::names::kernel_name;
 use super::numbers;
 use super::report::Collected;
+use crate::kernel::kernel_name;
 use crate::kernel::{Access, Counters, Instruction, KernelLaunch, Origin, SourceLine, Stall};
 
 /// What a column counts.

@@ -68,7 +68,7 @@ pub(super) static RULES: &[Rule] = &[
         code: Code::NCU_GRID_TOO_SMALL,
         when: &[Condition::Is(Bound::Latency), Condition::Below(M(Metric::Waves), K(1.0))],
         at: At::Kernel,
-        limits: "The grid of {kernel} is too small for the device: {grid} blocks on {multiprocessors} multiprocessors, {waves} waves.",
+        limits: "The grid of {kernel} is too small for the device: {waves} waves[, {grid} blocks on {multiprocessors} multiprocessors].",
         shows: &[
             ("grid", M(Metric::GridSize), Format::Count),
             ("multiprocessors", M(Metric::Multiprocessors), Format::Count),
@@ -96,31 +96,31 @@ pub(super) static RULES: &[Rule] = &[
     limited!(
         "occupancy-registers",
         LimitRegisters,
-        "Registers limit the occupancy of {kernel} to {theoretical}: {registers} a thread leave room for {blocks} blocks of {threads}.",
+        "Registers limit the occupancy of {kernel} to {theoretical}[: {registers} a thread, so that the blocks of {threads} threads on a multiprocessor are {blocks}].",
         "Use fewer registers a thread: __launch_bounds__ with a smaller block or more blocks, fewer values alive at a time."
     ),
     limited!(
         "occupancy-shared-memory",
         LimitSharedMemory,
-        "Shared memory limits the occupancy of {kernel} to {theoretical}: {static} static and {dynamic} dynamic leave room for {blocks} blocks.",
+        "Shared memory limits the occupancy of {kernel} to {theoretical}[: {static} static and {dynamic} dynamic a block, so that the blocks on a multiprocessor are {blocks}].",
         "Use a smaller tile or a narrower type in shared memory, or ask for a larger carve-out (cudaFuncAttributePreferredSharedMemoryCarveout)."
     ),
     limited!(
         "occupancy-warps",
         LimitWarps,
-        "The block size limits the occupancy of {kernel} to {theoretical}: {blocks} blocks of {threads} threads fill a multiprocessor.",
+        "The block size limits the occupancy of {kernel} to {theoretical}[: the blocks of {threads} threads on a multiprocessor are {blocks}].",
         "Choose a block size that divides the multiprocessor's threads: 128 or 256."
     ),
     limited!(
         "occupancy-blocks",
         LimitBlocks,
-        "The number of blocks limits the occupancy of {kernel} to {theoretical}: a multiprocessor holds {blocks}, of {threads} threads each.",
+        "The number of blocks limits the occupancy of {kernel} to {theoretical}[: a multiprocessor holds {blocks}, of {threads} threads each].",
         "Give each block more warps: 128 threads or more."
     ),
     limited!(
         "occupancy-barriers",
         LimitBarriers,
-        "Barriers limit the occupancy of {kernel} to {theoretical}: they leave room for {blocks} blocks.",
+        "Barriers limit the occupancy of {kernel} to {theoretical}[: the blocks on a multiprocessor are {blocks}].",
         "Use fewer named barriers a block."
     ),
     Rule {

@@ -55,7 +55,7 @@ pub(super) static RULES: &[Rule] = &[
             Condition::AtLeast(Over(&M(Metric::GlobalLoads), &GLOBALS), K(0.25)),
         ],
         at: At::Lines { measure: Measure::Loads, ratio: 1.5, below: f64::INFINITY, share: 0.05 },
-        limits: "The loads of {kernel} here take {times} times the sectors they need: {excess} too many, {share} of all global sectors.",
+        limits: "The loads of {kernel} here take {times} times the sectors they need[: {excess} too many, {share} of all global sectors].",
         shows: SECTOR_SHOWS,
         gain: Some(SECTOR_GAIN),
         advice: "Let neighbouring threads load neighbouring addresses: make threadIdx.x the fastest index, use arrays of fields rather than of \
@@ -73,7 +73,7 @@ pub(super) static RULES: &[Rule] = &[
             Condition::AtLeast(Over(&M(Metric::GlobalStores), &GLOBALS), K(0.25)),
         ],
         at: At::Lines { measure: Measure::Stores, ratio: 1.5, below: f64::INFINITY, share: 0.05 },
-        limits: "The stores of {kernel} here take {times} times the sectors they need: {excess} too many, {share} of all global sectors.",
+        limits: "The stores of {kernel} here take {times} times the sectors they need[: {excess} too many, {share} of all global sectors].",
         shows: &[
             ("times", Any(&[LineRatio, SECTORS, STORE_WASTE]), Format::Ratio),
             (
@@ -137,7 +137,7 @@ pub(super) static RULES: &[Rule] = &[
             K(0.1),
         )],
         at: At::Lines { measure: Measure::Conflicts, ratio: 1.5, below: f64::INFINITY, share: 0.1 },
-        limits: "Shared accesses of {kernel} here have a {ways}-way bank conflict: {share} of all wavefronts are repeats.",
+        limits: "Shared accesses of {kernel} here have a[ {ways}-way] bank conflict: {share} of all wavefronts are repeats.",
         shows: &[
             (
                 "ways",
@@ -178,7 +178,7 @@ pub(super) static RULES: &[Rule] = &[
         code: Code::NCU_SPILL,
         when: &[Condition::AtLeast(Over(&M(Metric::SpillRequests), &M(Metric::Instructions)), K(0.01))],
         at: At::Worst(Measure::Local),
-        limits: "{kernel} spills registers, most of them here: {spills} requests to local memory, {share} of its instructions, with {registers} registers a thread.",
+        limits: "{kernel} spills registers[, most of them here]: {spills} requests to local memory, {share} of its instructions[, with {registers} registers a thread].",
         shows: &[
             ("spills", M(Metric::SpillRequests), Format::Count),
             ("share", Over(&M(Metric::SpillRequests), &M(Metric::Instructions)), Format::Share),

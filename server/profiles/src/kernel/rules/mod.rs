@@ -26,7 +26,7 @@ pub struct Rule {
     pub when: &'static [Condition],
     /// Where it is told.
     pub at: At,
-    /// What limits, in a sentence with `{names}` of [`Rule::shows`].
+    /// What limits, in a sentence with `{names}` of [`Rule::shows`]; what stands in square brackets may be left out.
     pub limits: &'static str,
     /// The numbers in the sentences.
     pub shows: &'static [(&'static str, Formula, Format)],

@@ -1,6 +1,6 @@
 //! The name of a kernel's function in a demangled signature.
 
-use crate::kernel::KernelName;
+use super::KernelName;
 
 /// A kernel's name from what a profiler wrote: `void a::reduce<float, (int)256>(const T1 *, int)` is `reduce`.
 ///
