@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::KernelLaunch;
 use crate::note::Note;
+use crate::python::PythonTime;
+use crate::sanitizer::Defect;
 use crate::system::System;
 
 /// The schema's name and version.
@@ -29,6 +31,12 @@ pub struct Profile {
     /// Launches of kernels that were looked at closely.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub launches: Vec<KernelLaunch>,
+    /// What lines and modules of Python cost; `None` where there is no Python, or nobody recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PythonTime>,
+    /// What kernels did wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defects: Vec<Defect>,
     /// What a reader has to know about the profile itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -65,6 +73,8 @@ impl Profile {
             way,
             system: None,
             launches: Vec::new(),
+            python: None,
+            defects: Vec::new(),
             notes: Vec::new(),
         }
     }

@@ -4,6 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
+use stitch_findings::Severity;
+use stitch_profiles::python::Workspace;
+use stitch_profiles::sniff::FileKind;
 use stitch_session::jobs::{JobError, JobKind, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_verifier::profile::import::{ImportError, import};
@@ -14,6 +17,9 @@ use crate::interrupt;
 use crate::progress::Spinner;
 use crate::settings::Surrounding;
 use crate::status::Status;
+
+/// Files of the working folder that are looked at, to find those that a trace names.
+const MOST_FILES: usize = 100_000;
 
 /// Reads and prints.
 ///
@@ -27,6 +33,7 @@ pub(super) fn run(
 ) -> Result<Status> {
     let search = surrounding.search(&surrounding.config_for(None));
     let path = file.to_owned();
+    let workspace = workspace(&surrounding.folder);
     let imported = interrupt::until_done(1, |jobs, _| async move {
         let spinner = Spinner::new();
         let shown = spinner.clone();
@@ -35,14 +42,14 @@ pub(super) fn run(
             let toolkit = discovery::find(&search).chosen;
             let tools = discovery::profilers(&search, toolkit.as_ref());
             shown.say("reading");
-            Ok::<_, JobError>(import(&path, &tools, context.cancellation()).await)
+            Ok::<_, JobError>(import(&path, &tools, &workspace, context.cancellation()).await)
         });
         let result = handle.wait().await;
         spinner.clear();
         result
     })?;
-    let profile = match imported {
-        Ok(Ok(profile)) => profile,
+    let (profile, kind) = match imported {
+        Ok(Ok(imported)) => imported,
         Ok(Err(ImportError::Cancelled)) | Err(JobError::Cancelled) => return Ok(Status::Interrupted),
         Ok(Err(error)) => {
             anstream::eprintln!("error: {error}");
@@ -57,7 +64,17 @@ pub(super) fn run(
         Format::Json => print_json(out, &profile)?,
         Format::Human => show::print(&profile, out)?,
     }
-    Ok(if profile.has_kernels() { Status::Good } else { Status::Bad })
+    let is_wrong = profile.defects.iter().any(|defect| defect.severity() != Severity::Hint);
+    let from_sanitizer = matches!(kind, FileKind::SanitizerText | FileKind::SanitizerXml);
+    let is_empty = !profile.has_kernels() && !from_sanitizer;
+    Ok(if is_wrong || is_empty { Status::Bad } else { Status::Good })
+}
+
+/// The person's own Python files: what of the working folder no `.gitignore` leaves out.
+fn workspace(folder: &Path) -> Workspace {
+    let entries = ignore::Walk::new(folder).filter_map(|entry| Some(entry.ok()?.into_path()));
+    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
+    Workspace { folders: vec![folder.to_owned()], files: files.take(MOST_FILES).collect() }
 }
 
 fn status_of(error: &ImportError) -> Status {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric, explain};
 use stitch_profiles::profile::Profile;
+use stitch_profiles::python::PythonTime;
 use stitch_profiles::system::{CopySum, KernelSum, System};
 
 /// Kernels of a program that are listed.
@@ -12,6 +13,8 @@ const MOST_KERNELS: usize = 10;
 const MOST_CALLS: usize = 5;
 /// Insights of a kernel that are told.
 const MOST_INSIGHTS: usize = 6;
+/// Lines of Python that are listed.
+const MOST_LINES: usize = 12;
 
 /// Prints a profile.
 ///
@@ -26,13 +29,32 @@ pub(super) fn print(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     if let Some(system) = &profile.system {
         print_system(system, out)?;
     }
+    if let Some(python) = &profile.python {
+        print_python(python, out)?;
+    }
     for launch in &profile.launches {
         print_launch(launch, &explain(launch), out)?;
+    }
+    for defect in &profile.defects {
+        let place = defect.place().map(|place| format!("{}:{}: ", place.file, place.line)).unwrap_or_default();
+        writeln!(out, "\n{place}{} [{}]", defect.message(), defect.kind.code().as_str())?;
     }
     for note in &profile.notes {
         writeln!(out, "\nnote: {}", note.text)?;
     }
     Ok(())
+}
+
+fn print_python(python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
+    if !python.lines.is_empty() {
+        writeln!(out, "\nThe time of the GPU by line")?;
+    }
+    for line in python.lines.iter().take(MOST_LINES) {
+        let launches = if line.launches == 1 { "1 kernel".to_owned() } else { format!("{} kernels", line.launches) };
+        let place = format!("{}:{}", line.file, line.line);
+        writeln!(out, "  {:>10}  {:>3.0} %  {place}  {launches}", time(line.kernel_ns), line.share * 100.0)?;
+    }
+    python.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", note.text))
 }
 
 fn print_system(system: &System, out: &mut impl Write) -> io::Result<()> {

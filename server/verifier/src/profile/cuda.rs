@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
-use stitch_profiles::kernel::KernelLaunch;
 use stitch_profiles::ncu as pages;
 use stitch_profiles::note::{Note, NoteKind};
 use stitch_profiles::profile::{NotTaken, Profile, Way};
@@ -14,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::ladder::{Here, Kind, Plan, Rung, Where, plan};
 use super::remember::Memory;
 use super::{Refused, ncu, nsys};
-use crate::program::{Built, End, Observer, Ran, RunDevice, RunError, Running, hold, run_observed};
+use crate::program::{Built, End, Observer, Ran, RunError, Running, hold, run_observed};
 
 /// Kernels that are looked at closely, at most: each costs a run of the program, in which it is replayed for every pass.
 const MOST_KERNELS: usize = 5;

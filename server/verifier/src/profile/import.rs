@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use stitch_profiles::ncu::{self as pages, NcuError};
 use stitch_profiles::profile::{Profile, Way};
+use stitch_profiles::python::Workspace;
 use stitch_profiles::read_error::ReadError;
+use stitch_profiles::sanitizer::{self, SanitizerError};
 use stitch_profiles::sniff::{FileKind, HEAD, sniff};
 use stitch_toolchain::discovery::Profilers;
 use stitch_toolchain::process::Scratch;
@@ -55,6 +57,9 @@ pub enum ImportError {
     /// Nothing is in its pages.
     #[error("{0}")]
     Pages(#[from] NcuError),
+    /// Nothing in it is compute-sanitizer's.
+    #[error("{0}")]
+    Sanitizer(#[from] SanitizerError),
     /// The job was cancelled.
     #[error("The import was cancelled.")]
     Cancelled,
@@ -69,37 +74,44 @@ impl From<Refused> for ImportError {
     }
 }
 
-/// Reads a file of any profiler.
+/// Reads a file of any profiler, and says what it is. Lines of Python are told of files of the workspace.
 ///
 /// # Errors
 /// It can't be read, no profiler wrote it, or the tool that can read it is missing.
 pub async fn import(
     path: &Path,
     tools: &Profilers,
+    workspace: &Workspace,
     cancel: &CancellationToken,
-) -> Result<Profile, ImportError> {
+) -> Result<(Profile, FileKind), ImportError> {
     let io = |source| ImportError::Io { path: path.to_owned(), source };
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD as u64).read_to_end(&mut head).map_err(io)?;
     let kind = sniff(&head).ok_or_else(|| ImportError::Unknown { path: path.to_owned() })?;
     let way = |by: &str| Way { by: format!("a file of {by}"), ..Way::default() };
     let mut profile = Profile::new(path.display().to_string(), way(by(kind)));
+    let opened = || File::open(path).map(BufReader::new).map_err(io);
     match kind {
         FileKind::NcuReport => take_pages(&mut profile, printed(path, tools, cancel).await?),
-        FileKind::NcuCsv => {
-            take_pages(&mut profile, pages::read(BufReader::new(File::open(path).map_err(io)?))?)
-        }
+        FileKind::NcuCsv => take_pages(&mut profile, pages::read(opened()?)?),
         FileKind::NsysReport => {
             let scratch = Scratch::new("import").map_err(io)?;
             let sqlite = exported(path, tools, &scratch, cancel).await?;
             take_system(&mut profile, stitch_profiles::nsys::read(&sqlite)?);
         }
         FileKind::Sqlite => take_system(&mut profile, stitch_profiles::nsys::read(path)?),
-        FileKind::Trace | FileKind::SanitizerXml | FileKind::SanitizerText => {
-            return Err(ImportError::Unknown { path: path.to_owned() });
+        FileKind::Trace => {
+            let (system, python) = stitch_profiles::python::read(path, workspace)?;
+            take_system(&mut profile, system);
+            profile.python = Some(python);
+        }
+        FileKind::SanitizerXml | FileKind::SanitizerText => {
+            let report = sanitizer::read(opened()?)?;
+            profile.defects = report.defects;
+            profile.notes.extend(report.notes);
         }
     }
-    Ok(profile)
+    Ok((profile, kind))
 }
 
 fn by(kind: FileKind) -> &'static str {

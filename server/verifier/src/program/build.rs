@@ -5,7 +5,7 @@
 //! simulator's runtime.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -63,13 +63,6 @@ pub struct Built {
     pub command: String,
     /// What was added or assumed.
     pub notes: Vec<String>,
-}
-
-impl Built {
-    /// The folder that it was built in, which is gone with the value.
-    pub(crate) fn folder(&self) -> &Path {
-        self.scratch.path()
-    }
 }
 
 /// Why a program was not built.
