@@ -15,7 +15,7 @@ use stitch_verifier::measure::program_of;
 use stitch_verifier::program::{
     BuildError, End, Ran, RunDevice, RunError, Running, build, run as run_program,
 };
-use stitch_verifier::simulation::{Options, Report as Simulated, SimulationError};
+use stitch_verifier::simulation::{Options, Report as Simulated, SimulationError, checks};
 
 use crate::format::{Format, print_json};
 use crate::interrupt;
@@ -107,6 +107,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
                 executable,
                 counters: true,
                 sample: arguments.sample,
+                checks: checks(builder.config.simulator.checks),
                 ..Options::default()
             },
         };

@@ -32,6 +32,9 @@ pub struct ProgramArguments {
     /// The nvcc to compile with
     #[arg(long, value_name = "PATH")]
     pub nvcc: Option<String>,
+    /// Which defects the simulator looks for: none, memory or all
+    #[arg(long, value_name = "CHECKS", value_parser = ["none", "memory", "all"])]
+    pub checks: Option<String>,
     /// The sizes of an array of a kernel, as in x=1024x768
     #[arg(long, value_name = "NAME=AxB", help_heading = "For a kernel without a main")]
     shape: Vec<String>,
@@ -184,7 +187,9 @@ impl ProgramArguments {
 
     /// The settings that these flags are.
     pub fn surrounding(&self) -> Result<Surrounding> {
-        Surrounding::read(self.nvcc.iter().map(|nvcc| ("nvcc.path".to_owned(), nvcc.clone())).collect())
+        let flags = [("nvcc.path", &self.nvcc), ("simulator.checks", &self.checks)];
+        let given = flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value.clone()?)));
+        Surrounding::read(given.collect())
     }
 
     /// The time limit.

@@ -26,6 +26,8 @@ pub enum Producer {
     Sanitizer,
     /// Our own rewrites: what is offered as an edit, not told as a finding.
     Rewrite,
+    /// The simulator, about what a run did.
+    Sim,
     /// The Verifier, about a candidate.
     Verify,
 }
@@ -41,6 +43,7 @@ impl Producer {
             Self::Ncu => "ncu",
             Self::Sanitizer => "sanitizer",
             Self::Rewrite => "rewrite",
+            Self::Sim => "sim",
             Self::Verify => "verify",
         }
     }
@@ -182,6 +185,30 @@ codes! {
     SANITIZER_UNINITIALIZED_READ = Sanitizer "sanitizer/uninitialized-read" Warning "Memory is read before it is written";
     /// Memory that is allocated for nothing.
     SANITIZER_UNUSED_MEMORY = Sanitizer "sanitizer/unused-memory" Hint "Allocated device memory is not used";
+    /// Two blocks of a launch touch one word of global memory, one of them writing.
+    SIM_BLOCK_RACE = Sim "sim/block-race" Information "Blocks of one launch race in global memory";
+    /// A barrier of the block that some lanes of a warp pass by.
+    SIM_DIVERGENT_BARRIER = Sim "sim/divergent-barrier" Warning "A barrier is not reached by all threads";
+    /// Memory freed twice.
+    SIM_DOUBLE_FREE = Sim "sim/double-free" Warning "Memory is freed that is not allocated";
+    /// An address of the host's, used by a kernel.
+    SIM_HOST_POINTER = Sim "sim/host-pointer" Error "A kernel uses a pointer to host memory";
+    /// A launch that no device accepts.
+    SIM_INVALID_LAUNCH = Sim "sim/invalid-launch" Error "A launch is refused";
+    /// An access at an address that is not a multiple of its size.
+    SIM_MISALIGNED = Sim "sim/misaligned" Error "A misaligned access";
+    /// A mask of a warp that does not fit who executes it.
+    SIM_MISSING_LANES = Sim "sim/missing-lanes" Warning "A warp instruction names lanes that are not there";
+    /// An access beside what was allocated.
+    SIM_OUT_OF_BOUNDS = Sim "sim/out-of-bounds" Warning "An access out of bounds";
+    /// Threads of a block race in shared memory.
+    SIM_SHARED_RACE = Sim "sim/shared-race" Warning "Threads race in shared memory";
+    /// More stack than a thread has.
+    SIM_STACK_OVERFLOW = Sim "sim/stack-overflow" Error "A thread's stack overflows";
+    /// A read of what nothing has written.
+    SIM_UNINITIALISED_READ = Sim "sim/uninitialised-read" Warning "Memory is read that nothing has written";
+    /// An access to memory that was freed.
+    SIM_USE_AFTER_FREE = Sim "sim/use-after-free" Warning "Memory is used after it was freed";
     /// A CUDA API call whose error is dropped.
     API_RESULT_IGNORED = Static "static/api-result-ignored" Hint "The result of a CUDA API call is ignored";
     /// A block of more than 1024 threads, or not a multiple of the warp.

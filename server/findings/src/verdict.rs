@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Evidence, Finding};
+use crate::{Evidence, Finding, Severity};
 
 /// The answer in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -128,6 +128,7 @@ impl Verdict {
     /// Whether the candidate may be offered, as far as this verdict goes.
     pub fn is_good(&self) -> bool {
         self.answer == Answer::Correct
+            && self.findings.iter().all(|finding| finding.severity > Severity::Warning)
     }
 }
 

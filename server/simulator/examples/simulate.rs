@@ -1,5 +1,5 @@
 //! Runs a CUDA program on the simulator: `simulate [--device h200] [--report FILE] [--no-counters] [--sample SHARE]
-//! [--seconds N] -- PROGRAM ARGUMENTS…`.
+//! [--checks none|memory|all] [--seconds N] -- PROGRAM ARGUMENTS…`.
 //!
 //! The program is one that was built with `-cudart shared`. The report is JSON, on standard error or in the file; what the
 //! program prints is left alone.
@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
+use stitch_simulator::checks::Checks;
 use stitch_simulator::device::{DEVICES, Device};
 use stitch_simulator::runtime;
 use stitch_simulator::runtime::report::{Ending, Report};
@@ -31,6 +32,7 @@ struct Arguments {
     device: &'static Device,
     report: Option<PathBuf>,
     counters: bool,
+    checks: Checks,
     sample: Option<f64>,
     seconds: Option<u64>,
     command: Vec<OsString>,
@@ -38,8 +40,15 @@ struct Arguments {
 
 fn arguments() -> Result<Arguments, String> {
     let device = Device::named("h200").ok_or("no such device")?;
-    let mut parsed =
-        Arguments { device, report: None, counters: true, sample: None, seconds: None, command: Vec::new() };
+    let mut parsed = Arguments {
+        device,
+        report: None,
+        counters: true,
+        checks: Checks::All,
+        sample: None,
+        seconds: None,
+        command: Vec::new(),
+    };
     let mut words = std::env::args_os().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{} needs a value", word.to_string_lossy()));
@@ -52,6 +61,7 @@ fn arguments() -> Result<Arguments, String> {
             }
             Some("--report") => parsed.report = Some(value()?.into()),
             Some("--no-counters") => parsed.counters = false,
+            Some("--checks") => parsed.checks = value()?.to_string_lossy().parse()?,
             Some("--sample") => {
                 let text = value()?.to_string_lossy().into_owned();
                 parsed.sample = Some(text.parse().map_err(|error| format!("--sample {text}: {error}"))?);
@@ -76,7 +86,9 @@ fn run() -> Result<u8, String> {
         folder: None,
         environment: Vec::new(),
         device: arguments.device,
-        engine: Box::new(Executor::new(arguments.device, arguments.counters, arguments.sample)),
+        engine: Box::new(
+            Executor::new(arguments.device, arguments.counters, arguments.sample).checking(arguments.checks),
+        ),
         cache: std::env::temp_dir().join("stitchcuda-simulate"),
         compiler: std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()),
         time_limit: arguments.seconds.map(Duration::from_secs),

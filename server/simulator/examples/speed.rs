@@ -1,6 +1,7 @@
 //! How fast kernels run, on one worker: `cargo run --release -p stitch-simulator --example speed`.
 //!
-//! Prints millions of thread and of warp instructions a second, with counters on and off: the best of five runs.
+//! Prints millions of thread and of warp instructions a second, with counters and checks, with counters, with checks, and with neither: the
+//! best of five runs.
 
 #![allow(clippy::print_stdout, clippy::result_large_err)]
 
@@ -8,6 +9,7 @@ use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use stitch_simulator::checks::Checks;
 use stitch_simulator::code::Program;
 use stitch_simulator::machine::{Host, Launch, Options, run};
 use stitch_simulator::memory::{Kind, Memory};
@@ -51,18 +53,30 @@ const CASES: &[Case] = &[
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("{:<20} {:>10} {:>10}   {:>10} {:>10}", "kernel", "M thread/s", "M warp/s", "off", "off");
+    println!(
+        "{:<20} {:>17} {:>17} {:>17} {:>17}",
+        "M thread/s, M warp/s", "both", "counters", "checks", "neither"
+    );
     for case in CASES {
-        let on = measure(case, true)?;
-        let off = measure(case, false)?;
-        println!("{:<20} {:>10.0} {:>10.1}   {:>10.0} {:>10.1}", case.0, on.0, on.1, off.0, off.1);
+        print!("{:<20}", case.0);
+        for (counters, checks) in
+            [(true, Checks::All), (true, Checks::None), (false, Checks::All), (false, Checks::None)]
+        {
+            let (threads, warps) = measure(case, counters, checks)?;
+            print!(" {threads:>10.0} {warps:>6.1}");
+        }
+        println!();
     }
     Ok(())
 }
 
 /// Millions of thread and warp instructions a second.
-fn measure((kernel, grid, block, list): &Case, counters: bool) -> Result<(f64, f64), Box<dyn Error>> {
-    let memory = Memory::new(1 << 30)?;
+fn measure(
+    (kernel, grid, block, list): &Case,
+    counters: bool,
+    checks: Checks,
+) -> Result<(f64, f64), Box<dyn Error>> {
+    let memory = Memory::new(1 << 30)?.tracked();
     let program = Program::link(vec![ptx::parse(LINES)?], &memory)?;
     let names = program.kernel_names();
     let name = names.iter().find(|name| name.contains(kernel)).ok_or("no such kernel")?;
@@ -88,7 +102,7 @@ fn measure((kernel, grid, block, list): &Case, counters: bool) -> Result<(f64, f
         cluster: [1; 3],
     };
     let go = |counters| {
-        let options = Options { workers: 1, counters, sample: None };
+        let options = Options { workers: 1, counters, sample: None, checks };
         run(&program, &launch, &memory, &Silent, &options, &AtomicBool::new(false))
     };
     let total = go(true)?.total();

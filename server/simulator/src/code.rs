@@ -33,7 +33,7 @@ pub(crate) use lower::Lanes;
 pub(crate) use op::handler;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use op::has_wide_vectors;
-pub use op::{CONSTANT, Class, HIDDEN, Handler, NONE, Op, ROW, SLOTS};
+pub use op::{CONSTANT, Class, HIDDEN, Handler, JUMPS, LEAVES, NONE, Op, PICKS, ROW, SLOTS};
 pub use place::SourcePlace;
 pub use refused::{Refused, refused};
 pub use supported::{Support, supported};
@@ -125,8 +125,12 @@ pub struct Code {
     pub shared_bytes: u32,
     /// Bytes of it that the system keeps for itself; 0 where the kernel does not use them.
     pub reserved_shared: u32,
+    /// Where they lie.
+    pub reserved_at: u32,
     /// Where `extern __shared__` begins: the static part, rounded up.
     pub dynamic_shared: u32,
+    /// Variables in shared memory: offset, bytes (0 where a launch says how many), name.
+    pub shared_variables: Vec<(u32, u32, String)>,
 }
 
 /// What a kernel takes of a multiprocessor.
@@ -183,6 +187,16 @@ impl Code {
     pub fn source(&self, pc: u32) -> (u32, Option<&SourcePlace>) {
         let Some(source) = self.sources.get(pc as usize) else { return (0, None) };
         (source.line, self.places.get(source.place as usize))
+    }
+
+    /// The variable that an offset of shared memory lies in, and its bytes. `dynamic` is where `extern __shared__` begins, and the bytes of
+    /// the launch.
+    pub(crate) fn shared_variable(&self, offset: u64, dynamic: (u32, u32)) -> Option<(&str, u32)> {
+        self.shared_variables.iter().find_map(|(start, bytes, name)| {
+            let bytes = if *bytes == 0 { dynamic.1 } else { *bytes };
+            let inside = (u64::from(*start)..u64::from(*start) + u64::from(bytes)).contains(&offset);
+            inside.then_some((name.as_str(), bytes))
+        })
     }
 
     /// Where an op is, in words.

@@ -6,6 +6,7 @@
 //!
 //! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
 
+pub mod checks;
 pub mod code;
 pub mod counters;
 pub mod device;

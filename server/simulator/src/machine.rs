@@ -13,6 +13,7 @@ pub(crate) mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod block;
 pub(crate) mod builtin;
+mod check;
 pub(crate) mod control;
 mod exec;
 mod fault;
@@ -21,6 +22,7 @@ pub(crate) mod lanes;
 mod limits;
 pub(crate) mod mbarrier;
 pub(crate) mod moves;
+mod presence;
 mod printf;
 pub(crate) mod special;
 pub(crate) mod stack;
@@ -36,6 +38,7 @@ pub use exec::{Exec, Next};
 pub use fault::{Failed, Fault, FaultKind};
 pub use limits::Limits;
 
+use crate::checks::{Checks, Defect, DefectKind};
 use crate::code::{Code, Kernel, Program};
 use crate::counters::{InstructionCounters, LaunchCounters};
 use crate::memory::{Kind, Memory};
@@ -72,6 +75,8 @@ pub struct Options {
     pub counters: bool,
     /// Run this share of the blocks only (above 0, up to 1): for counters; results are then incomplete.
     pub sample: Option<f64>,
+    /// Look for defects.
+    pub checks: Checks,
 }
 
 /// What a kernel reaches outside of memory.
@@ -95,11 +100,22 @@ pub fn run(
     options: &Options,
     cancel: &AtomicBool,
 ) -> Result<LaunchCounters, Fault> {
-    let (counted, fault) = run_as_far_as_it_goes(program, launch, memory, host, options, cancel);
-    fault.map_or(Ok(counted), Err)
+    let ran = run_as_far_as_it_goes(program, launch, memory, host, options, cancel);
+    ran.fault.map_or(Ok(ran.counted), Err)
 }
 
-/// As [`run`], and what was counted where it did not come to its end.
+/// What came of a launch.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// What was counted, up to its end or its fault.
+    pub counted: LaunchCounters,
+    /// What is wrong with it, and what stopped it among that.
+    pub defects: Vec<Defect>,
+    /// Why it did not come to its end.
+    pub fault: Option<Fault>,
+}
+
+/// As [`run`], and what was counted and found where it did not come to its end.
 pub fn run_as_far_as_it_goes(
     program: &Program,
     launch: &Launch<'_>,
@@ -107,9 +123,11 @@ pub fn run_as_far_as_it_goes(
     host: &dyn Host,
     options: &Options,
     cancel: &AtomicBool,
-) -> (LaunchCounters, Option<Fault>) {
-    begin(program, launch, memory, host, options, cancel)
-        .unwrap_or_else(|fault| (LaunchCounters::default(), Some(fault)))
+) -> Ran {
+    let mut ran = begin(program, launch, memory, host, options, cancel)
+        .unwrap_or_else(|fault| Ran { fault: Some(fault), ..Ran::default() });
+    ran.defects.extend(ran.fault.as_ref().and_then(Fault::defect));
+    ran
 }
 
 /// Runs a kernel; the error is that of a launch that can't be.
@@ -120,7 +138,7 @@ fn begin(
     host: &dyn Host,
     options: &Options,
     cancel: &AtomicBool,
-) -> Result<(LaunchCounters, Option<Fault>), Fault> {
+) -> Result<Ran, Fault> {
     static NUMBER: AtomicU64 = AtomicU64::new(1);
     let fault = |kind, message| Fault {
         kind,
@@ -131,6 +149,8 @@ fn begin(
         ptx_line: 0,
         address: None,
         message,
+        defect: (kind == FaultKind::InvalidLaunch).then_some(DefectKind::InvalidLaunch),
+        object: None,
         failed: Vec::new(),
     };
     let Some(kernel) = program.kernel(launch.kernel) else {
@@ -167,14 +187,14 @@ fn begin(
         host,
         cancel,
     };
-    let (outcome, fault) = grid::run(&grid, options, &sample(grid.clusters(), options.sample));
+    let (outcome, defects, fault) = grid::run(&grid, options, &sample(grid.clusters(), options.sample));
     let counted = LaunchCounters {
         instructions: outcome.counts.map_or_else(Vec::new, |counts| by_instruction(&code, &counts.ops)),
         blocks: outcome.blocks,
         grid_blocks: launch.grid.iter().map(|n| u64::from(*n)).product(),
         warp_instructions: outcome.instructions,
     };
-    Ok((counted, fault))
+    Ok(Ran { counted, defects, fault })
 }
 
 /// Can the kernel be launched so?

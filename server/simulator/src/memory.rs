@@ -14,7 +14,9 @@ mod region;
 mod table;
 #[cfg(test)]
 mod tests;
+mod track;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +27,7 @@ pub use bell::Bell;
 use region::Region;
 pub use region::{FIRST_BASE, LENGTH};
 use table::Table;
+pub use track::{Stamps, Track};
 
 /// The least alignment of an allocation, in bytes: what `cudaMalloc` promises.
 ///
@@ -120,6 +123,16 @@ pub struct Memory {
     table: Mutex<Table>,
     generation: AtomicU64,
     snapshot: Mutex<Option<Arc<Allocations>>>,
+    /// What is remembered of the bytes of each allocation, where that is wanted.
+    tracks: Option<Mutex<Tracks>>,
+}
+
+/// What is remembered of bytes, by first address.
+#[derive(Debug, Default)]
+struct Tracks {
+    by_start: BTreeMap<u64, Arc<Track>>,
+    /// Allocations so far.
+    made: u64,
 }
 
 impl Memory {
@@ -138,7 +151,14 @@ impl Memory {
             table: Mutex::new(table),
             generation: AtomicU64::new(0),
             snapshot: Mutex::new(None),
+            tracks: None,
         })
+    }
+
+    /// The same memory, with what was written and by whom remembered from here on.
+    #[must_use]
+    pub fn tracked(self) -> Self {
+        Self { tracks: Some(Mutex::default()), ..self }
     }
 
     /// The first address of the region.
@@ -190,6 +210,11 @@ impl Memory {
     /// Where that would exceed the limit, or no gap is long enough.
     pub fn allocate(&self, size: u64, align: u64, kind: Kind) -> Result<u64, OutOfMemory> {
         let start = self.table().allocate(size, align, kind)?;
+        if let Some(mut tracks) = self.tracks() {
+            tracks.made += u64::from(matches!(kind, Kind::Device | Kind::Managed | Kind::Pinned));
+            let track = Track::new(Allocation { start, size, kind }, tracks.made);
+            tracks.by_start.insert(start, Arc::new(track));
+        }
         self.changed();
         Ok(start)
     }
@@ -204,8 +229,37 @@ impl Memory {
         // Under the lock: the place must not be given out before it is empty.
         self.region.clear(allocation.start, allocation.size);
         drop(table);
+        if let Some(mut tracks) = self.tracks() {
+            tracks.by_start.remove(&start);
+        }
         self.changed();
         Ok(())
+    }
+
+    /// Says what the allocation that starts at `start` is called.
+    pub fn label(&self, start: u64, label: &str) {
+        if let Some(mut tracks) = self.tracks()
+            && let Some(track) = tracks.by_start.get_mut(&start)
+        {
+            *track = Arc::new(track.labelled(label.to_owned()));
+        }
+        self.changed();
+    }
+
+    /// Bytes are written by what [`write`](Self::write) does not see.
+    pub fn mark(&self, address: u64, size: u64) {
+        if self.tracks.is_some()
+            && let Some(track) = self.snapshot().track(address)
+        {
+            track.mark(address, size);
+        }
+    }
+
+    /// Whether all of these bytes were written, as far as that is remembered.
+    #[must_use]
+    pub fn is_written(&self, address: u64, size: u64) -> bool {
+        self.tracks.is_none()
+            || self.snapshot().track(address).is_none_or(|track| track.is_written(address, size))
     }
 
     /// The allocation that `address` lies in.
@@ -230,7 +284,12 @@ impl Memory {
         if let Some(snapshot) = &*kept {
             return Arc::clone(snapshot);
         }
-        let fresh = Arc::new(Allocations::new(self.table().all()));
+        let table = self.table();
+        let (all, freed) = (table.all(), table.freed());
+        drop(table);
+        let tracks =
+            self.tracks().map_or_else(Vec::new, |tracks| tracks.by_start.values().cloned().collect());
+        let fresh = Arc::new(Allocations::new(all).with(tracks, freed));
         *kept = Some(Arc::clone(&fresh));
         fresh
     }
@@ -249,6 +308,26 @@ impl Memory {
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
         self.check(address, bytes.len() as u64)?;
         self.region.write(address, bytes);
+        self.mark(address, bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Copies to `to` what was read at `from`. Bytes that nothing has written stay such.
+    ///
+    /// # Errors
+    /// Where the destination is not inside one allocation; nothing is written then.
+    pub fn copy(&self, from: u64, to: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
+        let size = bytes.len() as u64;
+        if self.is_written(from, size) {
+            return self.write(to, bytes);
+        }
+        self.check(to, size)?;
+        self.region.write(to, bytes);
+        let now = self.snapshot();
+        if let (Some(source), Some(target)) = (now.track(from), now.track(to)) {
+            let written = (0..size).filter(|at| source.is_written(from + at, 1));
+            written.for_each(|at| target.mark(to + at, 1));
+        }
         Ok(())
     }
 
@@ -290,6 +369,10 @@ impl Memory {
     fn changed(&self) {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    fn tracks(&self) -> Option<MutexGuard<'_, Tracks>> {
+        self.tracks.as_ref().map(|tracks| tracks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

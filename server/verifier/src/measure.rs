@@ -30,7 +30,7 @@ pub use timed::{Comparison, compare};
 
 use crate::harness::{self, Answers, Subject};
 use crate::program::{BuildError, Builder, End, Program, RunDevice, RunError, Running, Target, build, run};
-use crate::simulation::{Options, Report};
+use crate::simulation::{Checks, Options, Report};
 use crate::verify::{VerifyError, ended, harness_around, harness_for};
 
 /// What was measured of one version of a target.
@@ -139,6 +139,8 @@ pub async fn measure(
         simulation: Options {
             executable: measurement.executable.clone(),
             counters: true,
+            // What it costs is asked here, not what is wrong with it.
+            checks: Checks::None,
             ..Options::default()
         },
     };

@@ -4,6 +4,7 @@
 //! folder, gone with the job. The order is written to its standard input, not to its command line, which the program that it runs could read:
 //! the seed by which inputs are perturbed is nobody else's business.
 
+mod defects;
 mod obey;
 mod report;
 mod words;
@@ -16,9 +17,13 @@ use stitch_toolchain::process::{Finished, Program as Process, ProgramError, Scra
 use tokio_util::sync::CancellationToken;
 
 use crate::program::{Command, Running};
+pub use defects::Source;
 pub(crate) use obey::compiler;
 pub use obey::{ObeyError, obey, runtime_library};
-pub use report::{Copies, Count, Counters, Ending, Fault, Instruction, Kernel, Line, Report};
+pub use report::{
+    Copies, Count, Counters, Defect, Ending, Fault, Instruction, Kernel, Line, Lines, Other, Report,
+};
+pub use stitch_simulator::checks::Checks;
 
 /// The subcommand of our own program that is the simulator's process.
 pub const SUBCOMMAND: &str = "simulate";
@@ -40,6 +45,17 @@ pub struct Options {
     pub counters: bool,
     /// Simulates only this share of the blocks, for counters alone.
     pub sample: Option<f64>,
+    /// What is looked for.
+    pub checks: Checks,
+}
+
+/// What is looked for, as it is configured.
+pub fn checks(configured: stitch_session::config::Checks) -> Checks {
+    match configured {
+        stitch_session::config::Checks::None => Checks::None,
+        stitch_session::config::Checks::Memory => Checks::Memory,
+        stitch_session::config::Checks::All => Checks::All,
+    }
 }
 
 /// What the simulator's process is told.
@@ -64,6 +80,9 @@ pub struct Order {
     pub counters: bool,
     /// The share of blocks to simulate.
     pub sample: Option<f64>,
+    /// What to look for.
+    #[serde(default)]
+    pub checks: Checks,
 }
 
 /// What came of a run.
@@ -144,6 +163,7 @@ pub async fn run(
         date: options.date,
         counters: options.counters,
         sample: options.sample,
+        checks: options.checks,
     };
     let text = serde_json::to_vec(&order)
         .map_err(|error| SimulationError::NoReport { reason: error.to_string(), said: String::new() })?;

@@ -30,6 +30,8 @@
 ---@field occupancy? stitchcuda.Config.occupancy
 ---What plans and codes, and how much an optimisation may take.
 ---@field optimize? stitchcuda.Config.optimize
+---Runs on the simulator.
+---@field simulator? stitchcuda.Config.simulator
 ---Rules over the code's syntax, which need no compiler.
 ---@field staticRules? stitchcuda.Config.staticRules
 ---The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`.
@@ -129,6 +131,11 @@
 ---@field minutes? integer
 ---How many tokens a run may spend on a model, sent and received together.
 ---@field tokens? integer
+
+---Runs on the simulator.
+---@class stitchcuda.Config.simulator
+---Which defects the simulator looks for in every run: `all`; only reads of `memory` that nothing has written; or `none`. Accesses out of bounds, misaligned ones and the like stop a kernel in any case.
+---@field checks? "none"|"memory"|"all"
 
 ---Rules over the code's syntax, which need no compiler.
 ---@class stitchcuda.Config.staticRules

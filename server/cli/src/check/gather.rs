@@ -82,6 +82,13 @@ impl Gathered {
         }
     }
 
+    /// Takes in what a run showed of a file.
+    pub fn add_findings(&mut self, path: &Path, findings: Vec<Finding>) {
+        if let Some(index) = self.by_path.get(path) {
+            self.files[*index].findings.extend(findings);
+        }
+    }
+
     /// Notes that something of a file was not compiled.
     pub fn leave_out(&mut self, path: &Path, not: NotCompiled) {
         if let Some(index) = self.by_path.get(path) {

@@ -5,6 +5,7 @@ mod files;
 mod gather;
 mod human;
 mod report;
+mod run;
 mod sarif;
 mod table;
 
@@ -34,6 +35,12 @@ pub struct Arguments {
     /// Only the static rules: run no compiler
     #[arg(long)]
     no_compile: bool,
+    /// Run the programs among the files on the simulator too, for what it catches: races, accesses out of bounds, …
+    #[arg(long, conflicts_with = "no_compile")]
+    run: bool,
+    /// Which defects the simulator looks for: none, memory or all
+    #[arg(long, value_name = "CHECKS", requires = "run", value_parser = ["none", "memory", "all"])]
+    checks: Option<String>,
     /// The architecture to compile for, for example sm_90
     #[arg(long, value_name = "ARCHITECTURE", value_parser = architecture)]
     arch: Option<String>,
@@ -61,13 +68,18 @@ impl Arguments {
             Format::Human => Output::Human,
             Format::Json => Output::Json,
         };
-        Self { files, format, no_compile: true, arch: None, nvcc: None }
+        Self { files, format, no_compile: true, run: false, checks: None, arch: None, nvcc: None }
     }
 
     fn flags(&self) -> Vec<(String, String)> {
         let flag =
             |key: &str, value: &Option<String>| value.as_ref().map(|value| (key.to_owned(), value.clone()));
-        [flag("nvcc.architecture", &self.arch), flag("nvcc.path", &self.nvcc)].into_iter().flatten().collect()
+        let flags = [
+            flag("nvcc.architecture", &self.arch),
+            flag("nvcc.path", &self.nvcc),
+            flag("simulator.checks", &self.checks),
+        ];
+        flags.into_iter().flatten().collect()
     }
 }
 
@@ -99,7 +111,17 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     for (path, not) in compiled.left_out {
         gathered.leave_out(&path, not);
     }
-    let notes = [sources.notes, std::mem::take(&mut gathered.notes), compiled.notes].concat();
+    let ran = if arguments.run { run::all(&surrounding, &sources.files)? } else { run::Runs::default() };
+    if ran.interrupted {
+        return Ok(Status::Interrupted);
+    }
+    for (path, findings) in ran.findings {
+        gathered.add_findings(&path, findings);
+    }
+    for (path, not) in ran.left_out {
+        gathered.leave_out(&path, not);
+    }
+    let notes = [sources.notes, std::mem::take(&mut gathered.notes), compiled.notes, ran.notes].concat();
     let report = Report::new(gathered.report(&surrounding), sources.problems);
     let report = Report { notes, warnings: surrounding.warnings(), ..report };
     print(&report, arguments.format, out)?;

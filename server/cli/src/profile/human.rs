@@ -19,6 +19,11 @@ pub(super) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for fault in &simulated.faults {
         writeln!(out, "fault: {}", fault.words())?;
     }
+    for defect in &simulated.defects {
+        let place = defect.lines.place.as_ref();
+        let place = place.map(|(file, line)| format!("{}:{line}: ", name_of(file))).unwrap_or_default();
+        writeln!(out, "{place}{}", defect.words())?;
+    }
     if simulated.kernels.is_empty() {
         writeln!(out, "No kernel was launched.")?;
     }
@@ -39,7 +44,8 @@ pub(super) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
         (_, Some(signal)) => writeln!(out, "The program was ended by signal {signal}.")?,
         _ => {}
     }
-    for note in &simulated.notes {
+    let checked = simulated.checked();
+    for note in simulated.notes.iter().chain(&checked) {
         writeln!(out, "note: {note}")?;
     }
     Ok(())

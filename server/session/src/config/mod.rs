@@ -23,8 +23,8 @@ mod warning;
 pub use generate::{luacats, markdown, package_json_properties, restricted_keys, schema, vimdoc};
 pub use keys::{Key, PathKind, keys};
 pub use model::{
-    Architecture, Cache, Clang, CodeLens, Compile, Config, Device, Diagnostics, Files, Hover, InlayHints,
-    Level, Log, LogLevel, Nvcc, Occupancy, StaleHints, StaticRules, Switch,
+    Architecture, Cache, Checks, Clang, CodeLens, Compile, Config, Device, Diagnostics, Files, Hover,
+    InlayHints, Level, Log, LogLevel, Nvcc, Occupancy, StaleHints, StaticRules, Switch,
 };
 pub use optimize::{EngineChoice, Model, Optimize};
 pub use settings::{FILE_NAME, Folder, Settings, Surroundings, workspace_of};

@@ -37,6 +37,8 @@ pub struct Config {
     pub files: Files,
     /// What the server writes down about itself.
     pub log: Log,
+    /// Runs on the simulator.
+    pub simulator: Simulator,
     /// What plans and codes, and how much an optimisation may take.
     pub optimize: Optimize,
     /// The model that plans and codes, behind an endpoint that speaks OpenAI's chat completions. Its key is no setting: it comes from the
@@ -249,6 +251,28 @@ impl Default for Files {
     fn default() -> Self {
         Self { size_limit_megabytes: 5 }
     }
+}
+
+/// Runs on the simulator.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Simulator {
+    /// Which defects the simulator looks for in every run: `all`; only reads of `memory` that nothing has written; or `none`. Accesses out
+    /// of bounds, misaligned ones and the like stop a kernel in any case.
+    pub checks: Checks,
+}
+
+/// Which defects the simulator looks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Checks {
+    /// None.
+    None,
+    /// Reads of memory that nothing has written.
+    Memory,
+    /// Those, races, and barriers and warps that are not complete.
+    #[default]
+    All,
 }
 
 /// What the server writes down about itself.

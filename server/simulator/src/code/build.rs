@@ -166,6 +166,8 @@ fn lower_with(linked: &Linked, kernel: Definition, dynamic_shared: u32) -> Resul
         ordered: unit.ordered,
         shared_bytes: unit.shared,
         reserved_shared: unit.reserved.map_or(0, |_| RESERVED_SHARED),
+        reserved_at: unit.reserved.unwrap_or(0),
+        shared_variables: unit.shared_variables,
         dynamic_shared,
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::code::allocate::{Allocation, Span, allocate};
 use crate::code::build::{Draft, Finished, Flow, Slot, TRUE, slots};
-use crate::code::op::{HIDDEN, NONE, Op};
+use crate::code::op::{HIDDEN, JUMPS, LEAVES, NONE, Op, PICKS};
 use crate::code::{Shape, Source, flow};
 use crate::machine::control;
 
@@ -136,12 +136,18 @@ fn op(draft: &Draft, allocation: &Allocation) -> Op {
         None => (TRUE, 0),
         Some((reg, negated)) => (allocation.slots[reg as usize], if negated { u32::MAX } else { 0 }),
     };
+    let flow = match draft.flow {
+        Flow::Next => 0,
+        Flow::Leave => LEAVES,
+        Flow::Branch(_) | Flow::Block(_) => JUMPS,
+        Flow::Table(_) => PICKS,
+    };
     Op {
         run: draft.run,
         immediate: draft.immediate,
         slots: draft.slots.map(slot),
         guard: guard as u16,
-        flags: draft.flags,
+        flags: draft.flags | flow,
         aux: draft.aux,
         negate,
     }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use crate::checks::short_name;
 use crate::code::form::size;
 use crate::code::{Kernel, Parameter, Program, Symbol, layout};
 use crate::machine::Limits;
@@ -205,6 +206,7 @@ fn place_variables(linked: &mut Linked, memory: &Memory) -> Result<Vec<(usize, u
                 memory.allocate(size, u64::from(variable.align.max(1)), Kind::Module).map_err(|source| {
                     LinkError::Memory { name: variable.name.clone(), line: variable.line, source }
                 })?;
+            memory.label(address, short_name(&variable.name));
             let symbol = Symbol { address, size, constant };
             if shared {
                 lines.insert(&variable.name, (variable.line, soft));

@@ -59,7 +59,7 @@ pub struct Op {
     pub slots: [u32; SLOTS],
     /// Index of the guard's mask. Mask 0 is all ones: no guard.
     pub guard: u16,
-    /// [`HIDDEN`], [`ATOMIC`].
+    /// [`HIDDEN`], [`ATOMIC`], [`LEAVES`], [`JUMPS`], [`PICKS`].
     pub flags: u16,
     /// Handler's own.
     pub aux: u32,
@@ -71,6 +71,13 @@ pub struct Op {
 pub const HIDDEN: u16 = 1;
 /// The op is an atomic on memory that other blocks see: its first slot is what was there.
 pub const ATOMIC: u16 = 2;
+
+/// The op ends its lanes' function or kernel.
+pub const LEAVES: u16 = 4;
+/// The op sends its lanes to op [`Op::immediate`].
+pub const JUMPS: u16 = 8;
+/// The op sends its lanes to ops of the table [`Op::aux`].
+pub const PICKS: u16 = 16;
 
 /// Makes a [`Handler`] of an `#[inline(always)]` function, compiled for the processor's vectors where it has them. Generic
 /// parameters that the function's path uses are declared again: `handler!(where <T: Lane> run::<T>)`.

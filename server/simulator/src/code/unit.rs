@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::checks::short_name;
 use crate::code::build::{FALSE, TRUE};
 use crate::code::layout;
 use crate::code::link::{Definition, Linked};
@@ -29,6 +30,8 @@ pub(super) struct Unit<'a> {
     pub reserved: Option<u32>,
     /// Shared variables of modules that are placed already.
     pub shared_names: HashMap<(usize, String), u32>,
+    /// All shared variables: offset, bytes (0 where a launch says how many), name.
+    pub shared_variables: Vec<(u32, u32, String)>,
     pub places: Vec<SourcePlace>,
     pub place_index: HashMap<(usize, Location), u32>,
     pub opcodes: Vec<String>,
@@ -54,6 +57,7 @@ impl<'a> Unit<'a> {
             shared_align: 16,
             reserved: None,
             shared_names: HashMap::new(),
+            shared_variables: Vec::new(),
             places: Vec::new(),
             place_index: HashMap::new(),
             opcodes: Vec::new(),
@@ -166,10 +170,13 @@ impl<'a> Unit<'a> {
 
     pub fn place_shared(&mut self, variable: &Variable) -> u32 {
         let bytes = layout::bytes(variable) as u32;
-        if bytes == 0 {
+        let offset = if bytes == 0 {
             self.shared_align = self.shared_align.max(variable.align);
-            return self.dynamic_shared;
-        }
-        layout::grow(&mut self.shared, bytes, variable.align)
+            self.dynamic_shared
+        } else {
+            layout::grow(&mut self.shared, bytes, variable.align)
+        };
+        self.shared_variables.push((offset, bytes, short_name(&variable.name).to_owned()));
+        offset
     }
 }

@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
+use crate::checks::DefectKind;
 use crate::code::{NONE, Op};
 use crate::machine::Exec;
 use crate::machine::fault::FaultKind;
 use crate::machine::lanes::{FULL, Lane, each, lanes};
+use crate::memory::{LENGTH, PAGE};
 
 /// First generic address of the window of shared memory.
 pub const SHARED_WINDOW: u64 = 0x1000_0000_0000;
@@ -22,6 +24,9 @@ pub const WINDOW: u64 = 1 << 40;
 
 /// In an address of shared memory, the block's rank in its cluster plus 1 lies above this bit; 0 is the own block.
 pub const RANK_SHIFT: u32 = 24;
+
+/// First address that no program has: user space is 47 bits wide.
+const HOST_END: u64 = 1 << 47;
 
 /// A range of addresses that one allocation holds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,6 +75,13 @@ pub(crate) const FRAME_RELATIVE: u32 = 16;
 
 /// In [`Op::aux`]: another thread may have written what is read (see [`POLL`](crate::machine::warp::POLL)).
 pub(crate) const POLLS: u32 = 32;
+
+/// In [`Op::aux`] of loads and stores: what is read need not be written.
+pub(crate) const UNCHECKED: u32 = 64;
+/// In [`Op::aux`] of loads and stores: it is volatile.
+pub(crate) const AS_VOLATILE: u32 = 128;
+/// In [`Op::aux`] of loads and stores: it is one of C++'s atomic accesses.
+pub(crate) const AS_ATOMIC: u32 = 256;
 
 /// Computes the addresses of an access of `size` bytes a lane.
 ///
@@ -384,7 +396,9 @@ impl Exec<'_> {
                     "{what} of {size} bytes at {} address {address:#x}, which is not a multiple of {size}",
                     S::NAME
                 );
-                return self.fault(FaultKind::Misaligned, lane, Some(address), message);
+                let object = self.object_near::<S>(address);
+                let kind = FaultKind::Misaligned;
+                return self.fault_of(DefectKind::Misaligned, kind, lane, Some(address), message, object);
             }
             let inside = match S::local(address) {
                 Some(local) => (local + size).div_ceil(4) <= self.warp.local.len() as u64,
@@ -393,12 +407,47 @@ impl Exec<'_> {
             if !inside {
                 let near = self.neighbourhood::<S>(address);
                 let message = format!("{what} of {size} bytes at {} address {address:#x}{near}", S::NAME);
-                return self.fault(FaultKind::IllegalAddress, lane, Some(address), message);
+                let (defect, object) = (self.defect_at::<S>(address), self.object_near::<S>(address));
+                let kind = FaultKind::IllegalAddress;
+                return self.fault_of(defect, kind, lane, Some(address), message, object);
             }
         }
         let lane = mask.trailing_zeros() as usize;
         let message = format!("{what} of {size} bytes failed");
         self.fault(FaultKind::IllegalAddress, lane, Some(a.by_lane[lane]), message)
+    }
+
+    /// What is wrong with a wrong address.
+    fn defect_at<S: Space>(&self, address: u64) -> DefectKind {
+        let base = self.grid.memory.base();
+        match S::kind(address) {
+            Kind::Global if self.allocations.freed(address).is_some() => DefectKind::UseAfterFree,
+            Kind::Global
+                if (PAGE..HOST_END).contains(&address) && !(base..base + LENGTH).contains(&address) =>
+            {
+                DefectKind::HostPointer
+            }
+            _ => DefectKind::OutOfBounds,
+        }
+    }
+
+    /// The allocation or variable that a wrong address is next to.
+    fn object_near<S: Space>(&self, address: u64) -> Option<String> {
+        match S::kind(address) {
+            Kind::Shared => Some(format!("the block's {} bytes of shared memory", self.block.bytes)),
+            Kind::Local => Some("the thread's local memory".to_owned()),
+            Kind::Other => None,
+            Kind::Global => match (self.allocations.freed(address), self.allocations.around(address).0) {
+                (Some(freed), _) => Some(format!("{} freed bytes at {:#x}", freed.size, freed.start)),
+                (None, Some(before)) if before.size > 0 && address < before.end() + (1 << 20) => {
+                    Some(match self.allocations.track(before.start) {
+                        Some(track) => track.describe(),
+                        None => format!("an allocation of {} bytes at {:#x}", before.size, before.start),
+                    })
+                }
+                _ => None,
+            },
+        }
     }
 
     /// What lies near a wrong address, in words.
@@ -407,8 +456,17 @@ impl Exec<'_> {
             Kind::Shared => format!(": the block has {} bytes of shared memory", self.block.bytes),
             Kind::Local => format!(": the thread has {} bytes of local memory", self.warp.local.len() * 4),
             Kind::Other => String::new(),
+            Kind::Global if address < PAGE => ": a null pointer".to_owned(),
+            Kind::Global if let Some(freed) = self.allocations.freed(address) => format!(
+                ", {} bytes into an allocation of {} bytes at {:#x} that was freed",
+                address - freed.start,
+                freed.size,
+                freed.start
+            ),
+            Kind::Global if self.defect_at::<S>(address) == DefectKind::HostPointer => {
+                ", where the device has no memory: this is an address of the host's".to_owned()
+            }
             Kind::Global => match self.allocations.around(address) {
-                _ if address == 0 => ": a null pointer".to_owned(),
                 (Some(before), _) if address < before.end() + (1 << 20) => format!(
                     ", {} bytes past the end of an allocation of {} bytes at {:#x}",
                     address.saturating_sub(before.end()),

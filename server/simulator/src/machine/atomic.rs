@@ -86,6 +86,7 @@ unsafe fn run_atomic<S: Space, U: Update>(x: &mut Exec<'_>, op: &Op, mask: u32) 
         if a.bits & (whole - 1) != 0 {
             return x.access_fault::<S>("atomic operation", &a, mask, whole);
         }
+        x.check_access::<S>(op, &a, mask, size, Direction::Atomic, &|_, _| {});
         for lane in lanes(mask) {
             let b = r.get::<U::Word>(op.slots[5], lane);
             let c = if op.slots[6] == NONE { b } else { r.get::<U::Word>(op.slots[6], lane) };

@@ -88,6 +88,11 @@ pub(crate) const AND: u32 = 3;
 /// `bar.red.or`.
 pub(crate) const OR: u32 = 4;
 
+/// The bits of these.
+const KIND: u32 = 7;
+/// In [`Op::aux`]: all lanes of a warp must come to it together.
+pub(crate) const ALIGNED: u32 = 8;
+
 /// `bar`, `barrier`: slots are the result, the barrier, the count, the predicate.
 pub(crate) fn barrier() -> Handler {
     handler!(run_barrier)
@@ -100,6 +105,7 @@ unsafe fn run_barrier(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
         let first = mask.trailing_zeros() as usize;
         if let Wait::Barrier { id, .. } = x.group.wait {
             x.group.wait = Wait::Nothing;
+            x.check_going_on(id);
             result(x, op, mask, id);
             return Next::Advance;
         }
@@ -109,6 +115,7 @@ unsafe fn run_barrier(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
         }
         let count = (op.slots[2] != NONE).then(|| x.registers.get::<u32>(op.slots[2], first));
         let held = if op.slots[3] == NONE { 0 } else { x.registers.predicate(op.slots[3]) & mask };
+        x.check_arrival(op, mask, id);
         let barrier = &mut x.block.barriers[id];
         let generation = barrier.generation;
         barrier.arrived[x.warp.index as usize] |= mask;
@@ -116,10 +123,11 @@ unsafe fn run_barrier(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
         barrier.sum += held.count_ones();
         barrier.threads += mask.count_ones();
         barrier.check(&x.block.live);
-        if op.aux == ARRIVE {
+        if op.aux & KIND == ARRIVE {
             return Next::Advance;
         }
         if barrier.generation > generation {
+            x.check_going_on(id);
             result(x, op, mask, id);
             return Next::Advance;
         }
@@ -142,7 +150,7 @@ unsafe fn result(x: &mut Exec<'_>, op: &Op, mask: u32, id: usize) {
     let r = x.registers;
     // SAFETY: the caller's promise.
     unsafe {
-        match op.aux {
+        match op.aux & KIND {
             POPC => lanes(mask).for_each(|lane| r.set::<u32>(op.slots[0], lane, sum)),
             AND => r.set_predicate(op.slots[0], mask, if sum == threads { mask } else { 0 }),
             OR => r.set_predicate(op.slots[0], mask, if sum > 0 { mask } else { 0 }),
@@ -158,6 +166,10 @@ pub(crate) fn cluster_arrive() -> Handler {
 
 #[inline(always)]
 unsafe fn run_cluster_arrive(x: &mut Exec<'_>, _op: &Op, mask: u32) -> Next {
+    if let Some(shadow) = x.block.shadow.as_deref_mut() {
+        shadow.clocks.release(x.warp.index);
+        shadow.clocks.step(x.warp.index);
+    }
     let barrier = &mut x.cluster.barrier;
     for lane in lanes(mask) {
         x.block.cluster_generation[x.warp.index as usize * 32 + lane] = barrier.generation;
@@ -176,13 +188,22 @@ pub(crate) fn cluster_wait() -> Handler {
 unsafe fn run_cluster_wait(x: &mut Exec<'_>, _op: &Op, mask: u32) -> Next {
     if x.group.wait != Wait::Nothing {
         x.group.wait = Wait::Nothing;
+        acquire(x);
         return Next::Advance;
     }
     let arrived_at = |lane: usize| x.block.cluster_generation[x.warp.index as usize * 32 + lane];
     let generation = lanes(mask).map(arrived_at).max().unwrap_or(0);
     if x.cluster.barrier.generation > generation {
+        acquire(x);
         return Next::Advance;
     }
     pass_others(x, mask);
     x.wait(Wait::Cluster { generation })
+}
+
+/// Tells checks that the cluster's barrier is past.
+fn acquire(x: &mut Exec<'_>) {
+    if let Some(shadow) = x.block.shadow.as_deref_mut() {
+        shadow.clocks.acquire(x.warp.index);
+    }
 }

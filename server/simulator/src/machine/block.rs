@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::checks::shadow::Shadow;
+use crate::checks::{Checker, Checks, DefectKind};
 use crate::code::Code;
 use crate::counters::Counts;
 use crate::machine::access::Span;
@@ -32,6 +34,8 @@ pub(crate) struct Shared {
     pub live: Vec<u32>,
     /// The generation of the cluster's barrier that each thread last arrived at.
     pub cluster_generation: Vec<u64>,
+    /// What is remembered of shared memory, where that is wanted.
+    pub shadow: Option<Box<Shadow>>,
     /// Threads that exited since the cluster's barrier was last told.
     left: u32,
 }
@@ -78,6 +82,8 @@ pub(crate) struct Worker {
     pub allocations: Arc<Allocations>,
     /// The allocation that was hit last.
     pub span: Span,
+    /// What it looks for, and has found.
+    pub checker: Option<Checker>,
 }
 
 /// The blocks of a cluster (one, where there are no clusters), running together.
@@ -106,6 +112,7 @@ impl Unit {
                     barriers: Default::default(),
                     live: Vec::new(),
                     cluster_generation: if size > 1 { vec![0; warps as usize * 32] } else { Vec::new() },
+                    shadow: None,
                     left: 0,
                 },
                 warps: (0..warps).map(|warp| Warp::new(warp, threads - warp * 32, code)).collect(),
@@ -117,14 +124,20 @@ impl Unit {
     }
 
     /// Begins the blocks of cluster `number`.
-    pub fn restart(&mut self, grid: &Grid<'_>, code: &Code, number: u64) {
+    pub fn restart(&mut self, grid: &Grid<'_>, code: &Code, number: u64, checker: Option<&Checker>) {
         let threads = grid.threads();
+        if let Some(checker) = checker {
+            self.remember(grid, checker);
+        }
         for block in &mut self.blocks {
             let shared = &mut block.shared;
             shared.index = grid.block_index(number, shared.rank);
             shared.memory.fill(0);
             shared.live.clear();
             shared.left = 0;
+            if let Some(shadow) = &mut shared.shadow {
+                shadow.restart();
+            }
             for warp in &mut block.warps {
                 warp.restart(threads - warp.index * 32, code);
                 shared.live.push(warp.live);
@@ -136,6 +149,23 @@ impl Unit {
         let live = threads * self.blocks.len() as u32;
         self.cluster.barrier = ClusterBarrier { live, ..ClusterBarrier::default() };
         self.failed.clear();
+    }
+
+    /// Remembers of shared memory what `checker` needs to know. Blocks of a cluster write each other's, which is not followed.
+    fn remember(&mut self, grid: &Grid<'_>, checker: &Checker) {
+        let reserved = u64::from(grid.code.reserved_at)
+            ..u64::from(grid.code.reserved_at) + u64::from(grid.code.reserved_shared);
+        let alone = self.blocks.len() == 1;
+        for block in &mut self.blocks {
+            if alone && block.shared.shadow.is_none() {
+                let races = checker.checks == Checks::All;
+                let shadow = Shadow::new(grid.shared_bytes, block.warps.len(), reserved.clone(), races);
+                block.shared.shadow = Some(Box::new(shadow));
+            }
+            for warp in &mut block.warps {
+                warp.remembers = true;
+            }
+        }
     }
 
     /// Runs round robin for about `budget` instructions. True when all threads have exited.
@@ -196,6 +226,9 @@ impl Unit {
         if warp.live == 0 {
             return Ok(Slice::Done);
         }
+        if let Some(checker) = &mut worker.checker {
+            checker.block = grid.block_number(block.shared.index);
+        }
         let none = std::ptr::null_mut();
         let group = Group { frame: 0, pc: 0, mask: 0, wait: Wait::Nothing, yielded: false, back_branches: 0 };
         let mut exec = Exec {
@@ -212,6 +245,7 @@ impl Unit {
             counts: worker.counts.as_mut(),
             allocations: &mut worker.allocations,
             span: worker.span,
+            checker: worker.checker.as_mut(),
             stop: u32::MAX,
             trouble: None,
             failed: &mut self.failed,
@@ -248,6 +282,8 @@ impl Unit {
             ptx_line: source.0,
             address: None,
             message,
+            defect: None,
+            object: None,
             failed,
         }
     }
@@ -256,9 +292,11 @@ impl Unit {
     fn deadlock(&self, grid: &Grid<'_>) -> Fault {
         let mut waits: Vec<(u32, usize, u32)> = Vec::new();
         let mut first = None;
+        let mut lanes_alone = true;
         for block in &self.blocks {
             for warp in &block.warps {
                 for group in &warp.groups {
+                    lanes_alone &= matches!(group.wait, Wait::Lanes { .. });
                     let lane = group.mask.trailing_zeros() as usize;
                     first = first.or(Some((&block.shared, warp.index, group.pc, lane)));
                     match waits.iter_mut().find(|(pc, ..)| *pc == group.pc) {
@@ -277,7 +315,9 @@ impl Unit {
         let Some((shared, warp, pc, lane)) = first else {
             return grid.invalid(message);
         };
-        let trouble = Trouble { kind: FaultKind::BarrierDeadlock, lane, address: None, message };
+        let defect = if lanes_alone { DefectKind::MissingLanes } else { DefectKind::DivergentBarrier };
+        let kind = FaultKind::BarrierDeadlock;
+        let trouble = Trouble { kind, lane, address: None, message, defect: Some(defect), object: None };
         fault(grid, shared, warp, pc, Some(trouble))
     }
 }
@@ -289,6 +329,8 @@ fn fault(grid: &Grid<'_>, shared: &Shared, warp: u32, pc: u32, trouble: Option<T
         lane: 0,
         address: None,
         message: "an instruction failed without saying why".to_owned(),
+        defect: None,
+        object: None,
     });
     let source = grid.code.source(pc);
     Fault {
@@ -300,6 +342,8 @@ fn fault(grid: &Grid<'_>, shared: &Shared, warp: u32, pc: u32, trouble: Option<T
         ptx_line: source.0,
         address: trouble.address,
         message: trouble.message,
+        defect: trouble.defect,
+        object: trouble.object,
         failed: Vec::new(),
     }
 }

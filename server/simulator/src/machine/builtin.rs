@@ -1,5 +1,6 @@
 //! Functions that no module defines: the device runtime's.
 
+use crate::checks::DefectKind;
 use crate::code::{Handler, NONE, Op, handler};
 use crate::machine::control::leave_kernel;
 use crate::machine::fault::{Failed, FaultKind};
@@ -93,7 +94,14 @@ unsafe fn run_free(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
         let is_heap = x.grid.memory.find(address).is_some_and(|found| found.kind == Kind::Heap);
         if address != 0 && !(is_heap && x.grid.memory.free(address).is_ok()) {
             let message = format!("free of {address:#x}, which malloc did not return");
-            return x.fault(FaultKind::IllegalAddress, lane, Some(address), message);
+            let freed = x.grid.memory.snapshot().freed(address).is_some_and(|one| one.start == address);
+            let message =
+                if freed { format!("free of {address:#x}, which was freed before") } else { message };
+            let kind = FaultKind::IllegalAddress;
+            return x.fault_of(DefectKind::DoubleFree, kind, lane, Some(address), message, None);
+        }
+        if let Some(checker) = &mut x.checker {
+            checker.forget();
         }
         x.span = crate::machine::access::Span::default();
         *x.allocations = x.grid.memory.snapshot();

@@ -148,6 +148,7 @@ fn enter_function(x: &mut Exec<'_>, function: u32, call: u32, mask: u32) -> Next
     if x.warp.local.len() < top as usize {
         x.warp.local.resize(top as usize, Row([0; 32]));
     }
+    x.warp.forget_local(local, top, mask);
     for &(from, to, rows) in &code.calls[call as usize].arguments {
         copy_rows(&mut x.warp.local, base + from, local + to, rows, mask);
     }
@@ -211,6 +212,7 @@ unsafe fn run_exit(x: &mut Exec<'_>, _op: &Op, mask: u32) -> Next {
 }
 
 pub(crate) fn leave_kernel(x: &mut Exec<'_>, mask: u32) -> Next {
+    x.check_leaving(mask);
     x.warp.live &= !mask;
     // Frames that only these lanes were in are not free again before the warp restarts: kernels seldom exit in a function.
     x.block.threads_left(x.warp.index, mask);

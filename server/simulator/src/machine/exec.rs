@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::checks::{Checker, DefectKind};
 use crate::code::{Code, HIDDEN, Op};
 use crate::counters::Counts;
 use crate::machine::access::Span;
@@ -60,6 +61,8 @@ pub struct Exec<'a> {
     pub(crate) allocations: &'a mut Arc<Allocations>,
     /// The allocation that was hit last.
     pub(crate) span: Span,
+    /// What is looked for, where anything is.
+    pub(crate) checker: Option<&'a mut Checker>,
     /// A place before which the group must stop, since another may join it there.
     pub(crate) stop: u32,
     /// What went wrong.
@@ -99,7 +102,21 @@ impl Exec<'_> {
         address: Option<u64>,
         message: String,
     ) -> Next {
-        self.trouble = Some(Trouble { kind, lane, address, message });
+        self.trouble = Some(Trouble { kind, lane, address, message, defect: kind.defect(), object: None });
+        Next::Fault
+    }
+
+    /// The same, where more is known of the defect.
+    pub(crate) fn fault_of(
+        &mut self,
+        defect: DefectKind,
+        kind: FaultKind,
+        lane: usize,
+        address: Option<u64>,
+        message: String,
+        object: Option<String>,
+    ) -> Next {
+        self.trouble = Some(Trouble { kind, lane, address, message, defect: Some(defect), object });
         Next::Fault
     }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::checks::{Defect, DefectKind};
 use crate::code::SourcePlace;
 
 /// What went wrong, as the runtime would name it.
@@ -50,8 +51,45 @@ pub struct Fault {
     pub address: Option<u64>,
     /// What happened, in a sentence.
     pub message: String,
+    /// The kind of defect, where the program is to blame.
+    pub defect: Option<DefectKind>,
+    /// The allocation or variable concerned, in words.
+    pub object: Option<String>,
     /// Assertions that failed, where that is why it stopped: this one first.
     pub failed: Vec<Failed>,
+}
+
+impl Fault {
+    /// The defect that stopped the kernel; none where that was no defect of its memory accesses, barriers or launch.
+    pub(crate) fn defect(&self) -> Option<Defect> {
+        Some(Defect {
+            kind: self.defect?,
+            kernel: self.kernel.clone(),
+            block: self.block,
+            thread: self.thread,
+            place: self.place.clone(),
+            ptx_line: self.ptx_line,
+            address: self.address,
+            message: self.message.clone(),
+            object: self.object.clone(),
+            other: None,
+            times: 1,
+        })
+    }
+}
+
+impl FaultKind {
+    /// What it is as a defect, where nothing more is known.
+    pub(crate) fn defect(self) -> Option<DefectKind> {
+        match self {
+            Self::IllegalAddress => Some(DefectKind::OutOfBounds),
+            Self::Misaligned => Some(DefectKind::Misaligned),
+            Self::StackOverflow => Some(DefectKind::StackOverflow),
+            Self::BarrierDeadlock => Some(DefectKind::DivergentBarrier),
+            Self::InvalidLaunch => Some(DefectKind::InvalidLaunch),
+            Self::Assert | Self::Trap | Self::InvalidPc | Self::Unsupported | Self::Cancelled => None,
+        }
+    }
 }
 
 /// An assertion that failed.
@@ -72,4 +110,6 @@ pub(crate) struct Trouble {
     pub lane: usize,
     pub address: Option<u64>,
     pub message: String,
+    pub defect: Option<DefectKind>,
+    pub object: Option<String>,
 }

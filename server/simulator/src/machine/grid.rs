@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::checks::{Checker, Checks, Defect, Found};
 use crate::code::Code;
 use crate::counters::Counts;
 use crate::machine::access::Span;
@@ -106,8 +107,25 @@ impl Grid<'_> {
             ptx_line: 0,
             address: None,
             message,
+            defect: kind.defect(),
+            object: None,
             failed: Vec::new(),
         }
+    }
+
+    /// Index of the block with this number in the grid.
+    pub fn index_of(&self, number: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+    }
+
+    /// What a worker looks for.
+    fn checker(&self, options: &Options, all: bool) -> Option<Checker> {
+        let blocks = options.checks == Checks::All
+            && !self.code.ordered
+            && !self.cooperative
+            && self.grid.iter().product::<u32>() > 1;
+        (options.checks != Checks::None).then(|| Checker::new(options.checks, all, blocks, self.number))
     }
 }
 
@@ -165,7 +183,11 @@ pub(crate) struct Outcome {
 }
 
 /// Runs the clusters `numbers`: all of them, or until one fails.
-pub(crate) fn run(grid: &Grid<'_>, options: &Options, numbers: &[u64]) -> (Outcome, Option<Fault>) {
+pub(crate) fn run(
+    grid: &Grid<'_>,
+    options: &Options,
+    numbers: &[u64],
+) -> (Outcome, Vec<Defect>, Option<Fault>) {
     let progress = Progress {
         next: AtomicU64::new(0),
         failed: AtomicU64::new(u64::MAX),
@@ -178,6 +200,7 @@ pub(crate) fn run(grid: &Grid<'_>, options: &Options, numbers: &[u64]) -> (Outco
         counts: options.counters.then(|| Counts::new(grid.code.ops.len())),
         allocations: grid.memory.snapshot(),
         span: Span::default(),
+        checker: grid.checker(options, numbers.len() as u64 == grid.clusters()),
     };
     let mut all = if grid.code.ordered || grid.cooperative {
         let mut worker = worker();
@@ -195,6 +218,8 @@ pub(crate) fn run(grid: &Grid<'_>, options: &Options, numbers: &[u64]) -> (Outco
         });
         workers
     };
+    let found = all.iter_mut().filter_map(|worker| worker.checker.take()).map(|checker| checker.found);
+    let defects = Found::merge(found.collect::<Vec<_>>());
     let mut counts = all.swap_remove(0).counts;
     for other in all {
         if let (Some(sum), Some(counts)) = (&mut counts, other.counts) {
@@ -206,7 +231,7 @@ pub(crate) fn run(grid: &Grid<'_>, options: &Options, numbers: &[u64]) -> (Outco
         blocks: progress.blocks.into_inner(),
         instructions: progress.instructions.into_inner(),
     };
-    (outcome, progress.fault.into_inner().unwrap_or_else(PoisonError::into_inner))
+    (outcome, defects, progress.fault.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Takes one cluster after the other, each to its end.
@@ -218,7 +243,7 @@ fn one_by_one(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers
         if progress.is_over(grid, number) {
             return;
         }
-        unit.restart(grid, grid.code, number);
+        unit.restart(grid, grid.code, number, worker.checker.as_ref());
         loop {
             match unit.run(grid, worker, TURN) {
                 Ok(true) => break,
@@ -255,7 +280,7 @@ fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: 
                 break;
             };
             let mut unit = spare.pop().unwrap_or_else(|| Unit::new(grid, grid.code));
-            unit.restart(grid, grid.code, number);
+            unit.restart(grid, grid.code, number, worker.checker.as_ref());
             match unit.run(grid, worker, turn) {
                 Ok(true) => {
                     finish(&unit, progress);

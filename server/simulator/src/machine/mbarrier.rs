@@ -5,7 +5,7 @@
 //! to come (21, signed), and the parity of the phase.
 
 use crate::code::{Handler, NONE, Op, handler};
-use crate::machine::access::{Bad, Generic, Global, SHARED_WINDOW, SharedSpace, Space};
+use crate::machine::access::{Bad, Generic, Global, RANK_SHIFT, SHARED_WINDOW, SharedSpace, Space, WINDOW};
 use crate::machine::fault::FaultKind;
 use crate::machine::lanes::lanes;
 use crate::machine::{Exec, Next};
@@ -120,6 +120,21 @@ fn shared(x: &mut Exec<'_>, address: u64, size: u64) -> Result<*mut u8, Bad> {
     SharedSpace::pointer(x, offset, size)
 }
 
+/// The offset in the block's own shared memory, for checks; none where the barrier is another block's.
+fn own_offset(address: u64) -> Option<u64> {
+    let offset = address & (WINDOW - 1);
+    (offset >> RANK_SHIFT == 0).then_some(offset)
+}
+
+/// Tells checks that a warp arrives at a barrier.
+fn arrives(x: &mut Exec<'_>, address: u64) {
+    if let Some(shadow) = x.block.shadow.as_deref_mut()
+        && let Some(offset) = own_offset(address)
+    {
+        shadow.clocks.arrive_at(x.warp.index, offset);
+    }
+}
+
 fn wrong(x: &mut Exec<'_>, lane: usize, address: u64, what: &str) -> Next {
     let message = format!(
         "{what} at shared address {address:#x}: the block has {} bytes of shared memory",
@@ -164,6 +179,13 @@ unsafe fn run_update(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
                 Action::Copied => {}
             }
             word.write_unaligned(barrier.write());
+            if matches!(action, Action::Init | Action::Invalidate) {
+                if let (Some(shadow), Some(offset)) = (x.block.shadow.as_deref_mut(), own_offset(address)) {
+                    shadow.set(offset, 8);
+                }
+            } else {
+                arrives(x, address);
+            }
             if op.slots[0] != NONE {
                 r.set(op.slots[0], lane, old);
             }
@@ -197,7 +219,12 @@ unsafe fn run_test(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
             };
             let Ok(pointer) = shared(x, address, 8) else { return wrong(x, lane, address, "mbarrier") };
             let now = Barrier::read(pointer.cast::<u64>().read_unaligned());
-            done |= u32::from(now.phase != asked) << lane;
+            if now.phase != asked {
+                done |= 1 << lane;
+                if let (Some(shadow), Some(offset)) = (x.block.shadow.as_deref_mut(), own_offset(address)) {
+                    shadow.clocks.leave_from(x.warp.index, offset);
+                }
+            }
         }
     }
     // SAFETY: lowering gives this op a mask.
@@ -248,6 +275,7 @@ unsafe fn run_bulk<From: Space, To: Space>(x: &mut Exec<'_>, op: &Op, mask: u32)
                 return x.fault(FaultKind::IllegalAddress, lane, Some(from), message);
             };
             x.count_bulk(from, to, size);
+            x.check_bulk(lane, (From::kind(from), from), (To::kind(to), to), size);
             target.copy_from(source, size as usize);
             if op.slots[4] != NONE {
                 let address = r.get::<u64>(op.slots[4], lane);
@@ -256,6 +284,7 @@ unsafe fn run_bulk<From: Space, To: Space>(x: &mut Exec<'_>, op: &Op, mask: u32)
                 let mut barrier = Barrier::read(word.read_unaligned());
                 barrier.have(size as u32);
                 word.write_unaligned(barrier.write());
+                arrives(x, address);
             }
         }
     }

@@ -31,6 +31,8 @@ unsafe fn run_allocate(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     if x.warp.local.len() < frame.top as usize {
         x.warp.local.resize(frame.top as usize, Row([0; 32]));
     }
+    let top = frame.top;
+    x.warp.forget_local((start / 4) as u32, top, mask);
     // SAFETY: as above.
     unsafe { r.fill::<u64>(op.slots[0], mask, |_| [start; 8]) };
     Next::Advance

@@ -34,6 +34,10 @@ pub(crate) const PREDICATE_RESULT: u32 = 4;
 pub(crate) trait Meaning {
     /// Lanes wait for each other only in instructions of one kind.
     const KIND: u32;
+    /// The lane that a lane reads from, where it is another's and within reach.
+    fn source(_: &Exchange, _: usize) -> Option<usize> {
+        None
+    }
     /// Computes the results of `members`.
     fn compute(members: u32, exchange: &mut Exchange);
 }
@@ -48,6 +52,7 @@ pub(crate) fn together<M: Meaning>() -> Handler {
 unsafe fn run<M: Meaning>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     if x.group.wait == Wait::Finished {
         x.group.wait = Wait::Nothing;
+        x.check_meeting();
         // SAFETY: the caller's promise.
         unsafe { finish(x, op, mask) };
         return Next::Advance;
@@ -57,7 +62,11 @@ unsafe fn run<M: Meaning>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
         collect(x, op, mask);
         let first = x.registers.get::<u32>(op.slots[5], mask.trailing_zeros() as usize);
         let alike = lanes(mask).all(|lane| x.registers.get::<u32>(op.slots[5], lane) == first);
+        if x.checker.is_some() {
+            x.check_members(op, mask, |exchange, lane| M::source(exchange, lane));
+        }
         if alike && mask & first == first & x.warp.live {
+            x.check_meeting();
             M::compute(mask, &mut x.warp.exchange);
             finish(x, op, mask);
             return Next::Advance;
@@ -85,10 +94,12 @@ unsafe fn by_members<M: Meaning>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
             for group in x.warp.groups.iter_mut().filter(|g| g.wait == wait) {
                 group.wait = Wait::Finished;
             }
+            x.check_meeting();
             // SAFETY: the caller's promise.
             unsafe { finish(x, op, part) };
             done |= part;
         } else {
+            x.check_waiting(members & x.warp.live & !arrived);
             x.warp.add(Group { mask: part, wait, ..x.group });
         }
     }
@@ -161,21 +172,33 @@ unsafe fn finish(x: &mut Exec<'_>, op: &Op, mask: u32) {
 /// Source: PTX ISA, "Data Movement and Conversion Instructions: shfl.sync", the pseudocode of its semantics.
 pub(crate) struct Shuffle<const MODE: u8>;
 
+impl<const MODE: u8> Shuffle<MODE> {
+    /// The lane that `own` reads from, and whether that is within its segment.
+    #[inline(always)]
+    fn from(x: &Exchange, own: u32) -> (u32, bool) {
+        let (b, c) = (x.b[own as usize] & 31, x.c[own as usize]);
+        let (clamp, segment) = (c & 31, c >> 8 & 31);
+        let last = own & segment | clamp & !segment;
+        match MODE {
+            0 => (own.wrapping_sub(b), own as i32 - b as i32 >= last as i32),
+            1 => (own + b, own + b <= last),
+            2 => (own ^ b, own ^ b <= last),
+            _ => (own & segment | b & !segment, own & segment | b & !segment <= last),
+        }
+    }
+}
+
 impl<const MODE: u8> Meaning for Shuffle<MODE> {
     const KIND: u32 = 1 + MODE as u32;
+    fn source(x: &Exchange, lane: usize) -> Option<usize> {
+        let (from, inside) = Self::from(x, lane as u32);
+        (inside && from != lane as u32).then_some(from as usize & 31)
+    }
     #[inline(always)]
     fn compute(members: u32, x: &mut Exchange) {
         let mut flags = 0;
         for lane in lanes(members) {
-            let (own, b, c) = (lane as u32, x.b[lane] & 31, x.c[lane]);
-            let (clamp, segment) = (c & 31, c >> 8 & 31);
-            let last = own & segment | clamp & !segment;
-            let (from, inside) = match MODE {
-                0 => (own.wrapping_sub(b), own as i32 - b as i32 >= last as i32),
-                1 => (own + b, own + b <= last),
-                2 => (own ^ b, own ^ b <= last),
-                _ => (own & segment | b & !segment, own & segment | b & !segment <= last),
-            };
+            let (from, inside) = Self::from(x, lane as u32);
             // A lane that is no member gives 0. The manual leaves the value open, but it is so on an H200, for lanes beyond the mask, in
             // another branch, or gone; and the last step of cuda-samples' `reduction` counts on it.
             let member = members >> (from & 31) & 1 == 1;

@@ -11,6 +11,7 @@ mod sampling;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use crate::checks::Checks;
 use crate::code::Program;
 use crate::counters::LaunchCounters;
 use crate::machine::{Fault, Host, Launch, Options, run};
@@ -43,7 +44,7 @@ impl Bench {
         let memory = Memory::new(LIMIT).unwrap();
         let modules = texts.iter().map(|text| ptx::parse(text).unwrap()).collect();
         let program = Program::link(modules, &memory).unwrap();
-        let options = Options { workers: 2, counters: true, sample: None };
+        let options = Options { workers: 2, counters: true, sample: None, checks: Checks::All };
         Bench { memory, program, output: Output::default(), options, cancel: AtomicBool::new(false) }
     }
 

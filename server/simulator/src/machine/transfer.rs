@@ -23,6 +23,7 @@ unsafe fn run_load<S: Space, M: Pod>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Ne
         if a.bits & (size - 1) != 0 {
             return x.access_fault::<S>("load", &a, mask, size);
         }
+        x.check_access::<S>(op, &a, mask, size, Direction::Load, &|_, _| {});
         if let Some(base) = S::whole(x, &a) {
             load_whole::<M>(x, op, mask, &a, base, elements);
             return Next::Advance;
@@ -97,6 +98,13 @@ unsafe fn run_store<S: Space, M: Pod>(x: &mut Exec<'_>, op: &Op, mask: u32) -> N
         if a.bits & (size - 1) != 0 {
             return x.access_fault::<S>("store", &a, mask, size);
         }
+        let value = |lane: usize, bytes: &mut [u8; 64]| {
+            for (element, &slot) in op.slots[..elements].iter().enumerate() {
+                let at = bytes.as_mut_ptr().add(element * size_of::<M>());
+                at.cast::<M>().write_unaligned(r.get(slot, lane));
+            }
+        };
+        x.check_access::<S>(op, &a, mask, size, Direction::Store, &value);
         if let Some(base) = S::whole(x, &a) {
             for lane in lanes(mask) {
                 let at = base.wrapping_add(a.by_lane[lane]) as *mut M;
@@ -164,6 +172,11 @@ unsafe fn run_load_short(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
             r.set(op.slots[0], lane, u128::from_le_bytes(value));
         }
         x.count_access::<Global>(&a, mask, whole, Direction::Load);
+        let reads = lanes(mask).filter(|&lane| r.get::<u32>(op.slots[1], lane) > 0);
+        let reading = reads.fold(0, |m, lane| m | 1 << lane);
+        if reading != 0 {
+            x.check_access::<Global>(op, &a, reading, 1, Direction::Load, &|_, _| {});
+        }
     }
     Next::Advance
 }

@@ -80,6 +80,21 @@ pub(crate) struct Frame {
     pub lanes: u32,
 }
 
+/// Lanes of a warp at a barrier that others of it have not come to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Divided {
+    /// The op.
+    pub pc: u32,
+    /// The barrier, and how often it had completed.
+    pub id: usize,
+    pub generation: u64,
+    /// The first lane that came, and all that came together.
+    pub lane: usize,
+    pub came: u32,
+    /// Lanes that have something else to do than to exit.
+    pub absent: u32,
+}
+
 /// A warp of a block.
 pub(crate) struct Warp {
     /// Its number in the block.
@@ -96,6 +111,14 @@ pub(crate) struct Warp {
     pub local: Vec<Row>,
     /// What `*.sync` instructions hand around.
     pub exchange: Exchange,
+    /// Words of local memory that were written, a bit a lane; empty where that is not wanted.
+    pub local_set: Vec<u32>,
+    /// Whether that is wanted.
+    pub remembers: bool,
+    /// The barrier of the block that lanes of it wait at, while others have not come.
+    pub divided: Option<Divided>,
+    /// `*.sync` instructions that lanes wait at: the op, and the lanes that are missed.
+    pub missed: Vec<(u32, u32)>,
     /// Instructions that it ran; its clock.
     pub ran: u64,
     /// Times that it looked at what another thread may have written: see [`POLL`].
@@ -113,6 +136,10 @@ impl Warp {
             live: 0,
             local: Vec::new(),
             exchange: Exchange::default(),
+            local_set: Vec::new(),
+            remembers: false,
+            divided: None,
+            missed: Vec::new(),
             ran: 0,
             polls: 0,
         };
@@ -136,6 +163,10 @@ impl Warp {
         self.local.clear();
         let kernel = &code.functions[0];
         self.local.resize(kernel.local_rows as usize, Row([0; 32]));
+        self.local_set.clear();
+        self.remember_local();
+        self.divided = None;
+        self.missed.clear();
         let frame = self.frame(code, 0);
         self.frames[frame as usize].lanes = self.live;
         self.groups.push(Group {
@@ -146,6 +177,21 @@ impl Warp {
             yielded: false,
             back_branches: 0,
         });
+    }
+
+    /// Makes what is remembered of local memory as long as that is.
+    pub fn remember_local(&mut self) {
+        if self.remembers {
+            self.local_set.resize(self.local.len(), 0);
+        }
+    }
+
+    /// Lanes of `mask` get these words of local memory anew.
+    pub fn forget_local(&mut self, from: u32, to: u32, mask: u32) {
+        self.remember_local();
+        if let Some(words) = self.local_set.get_mut(from as usize..to as usize) {
+            words.iter_mut().for_each(|word| *word &= !mask);
+        }
     }
 
     /// A frame for a function, with no lanes yet.

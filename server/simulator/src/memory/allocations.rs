@@ -1,11 +1,17 @@
 //! A table of allocations that no longer changes.
 
-use super::Allocation;
+use std::sync::Arc;
+
+use super::{Allocation, Track};
 
 /// Allocations as they were at one moment, sorted by address.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Allocations {
     sorted: Vec<Allocation>,
+    /// What is remembered of their bytes, sorted by address too; empty where nothing is.
+    tracks: Vec<Arc<Track>>,
+    /// Places that were freed and are not given out again yet, the latest last.
+    freed: Vec<Allocation>,
 }
 
 impl Allocations {
@@ -13,7 +19,26 @@ impl Allocations {
     #[must_use]
     pub fn new(mut allocations: Vec<Allocation>) -> Self {
         allocations.sort_unstable_by_key(|allocation| allocation.start);
-        Self { sorted: allocations }
+        Self { sorted: allocations, ..Self::default() }
+    }
+
+    /// The same, with what is remembered of their bytes (by address) and with what was freed lately.
+    #[must_use]
+    pub(super) fn with(self, tracks: Vec<Arc<Track>>, freed: Vec<Allocation>) -> Self {
+        Self { tracks, freed, ..self }
+    }
+
+    /// What is remembered of the allocation that `address` lies in.
+    #[must_use]
+    pub(crate) fn track(&self, address: u64) -> Option<&Arc<Track>> {
+        let after = self.tracks.partition_point(|track| track.start() <= address);
+        self.tracks[..after].last().filter(|track| track.holds(address))
+    }
+
+    /// What `address` lay in before it was freed.
+    #[must_use]
+    pub fn freed(&self, address: u64) -> Option<&Allocation> {
+        self.freed.iter().rev().find(|allocation| allocation.contains(address, 1))
     }
 
     /// The allocation that `address` lies in.

@@ -29,6 +29,8 @@ pub(super) struct Table {
     /// Start to end; neighbours are joined.
     free: BTreeMap<u64, u64>,
     waiting: VecDeque<(u64, u64)>,
+    /// What lay there.
+    freed: VecDeque<Allocation>,
     limit: u64,
     used: u64,
     peak: u64,
@@ -46,6 +48,7 @@ impl Table {
             adopted: BTreeMap::new(),
             free,
             waiting: VecDeque::new(),
+            freed: VecDeque::new(),
             limit,
             used: 0,
             peak: 0,
@@ -107,6 +110,7 @@ impl Table {
             self.heap -= taken.charged;
         }
         self.waiting.push_back((start, taken.end));
+        self.freed.push_back(taken.allocation);
         self.end_waiting(QUARANTINE);
         Ok(taken.allocation)
     }
@@ -120,6 +124,11 @@ impl Table {
 
     pub(super) fn all(&self) -> Vec<Allocation> {
         self.taken.values().map(|taken| taken.allocation).chain(self.adopted.values().copied()).collect()
+    }
+
+    /// What was freed and is not given out again yet.
+    pub(super) fn freed(&self) -> Vec<Allocation> {
+        self.freed.iter().copied().collect()
     }
 
     pub(super) fn adopt(&mut self, allocation: Allocation) {
@@ -151,6 +160,7 @@ impl Table {
     fn end_waiting(&mut self, kept: usize) {
         while self.waiting.len() > kept {
             let Some((mut from, mut to)) = self.waiting.pop_front() else { return };
+            self.freed.pop_front();
             if let Some((&before, &end)) = self.free.range(..from).next_back()
                 && end == from
             {

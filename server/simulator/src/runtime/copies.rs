@@ -190,6 +190,10 @@ pub(super) fn perform_copy(on: &Processor, work: &CopyWork) -> Result<Option<(Ro
         Direction::HostToDevice | Direction::HostToHost => {}
     }
     if to == Place::Host || from == Place::Host {
+        if to != Place::Host {
+            // The program writes them itself.
+            rows.targets().for_each(|row| memory.mark(row, rows.width));
+        }
         return Ok(Some((*rows, direction)));
     }
     move_rows(memory, rows)?;
@@ -212,7 +216,7 @@ fn move_rows(memory: &Memory, rows: &Rows) -> Result<(), Code> {
                 let length = (rows.width - done).min(PIECE);
                 let bytes = &mut piece[..usize::try_from(length).unwrap_or(0)];
                 memory.read(from + done, bytes).map_err(|_| Code::INVALID_VALUE)?;
-                memory.write(to + done, bytes).map_err(|_| Code::INVALID_VALUE)?;
+                memory.copy(from + done, to + done, bytes).map_err(|_| Code::INVALID_VALUE)?;
                 done += length;
             }
         }

@@ -5,12 +5,18 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
+use crate::checks::{Checks, Defect};
 use crate::counters::LaunchCounters;
 use crate::machine::{Failed, FaultKind};
 use crate::memory::Memory;
 
 /// Links PTX.
 pub trait Engine: Send + Sync {
+    /// What it looks for while kernels run.
+    fn checks(&self) -> Checks {
+        Checks::None
+    }
+
     /// Links the texts of one image, and places its variables in `memory`.
     ///
     /// # Errors
@@ -29,15 +35,25 @@ pub trait Linked: Send + Sync {
     /// Address and size in bytes of a variable, by its mangled name.
     fn symbol(&self, name: &str) -> Option<(u64, u64)>;
 
-    /// Runs a kernel. Device `printf` goes to `print`. What was counted, and why it stopped where it did not come to its end:
-    /// it can't be run, faults, or is cancelled.
+    /// Runs a kernel. Device `printf` goes to `print`.
     fn run(
         &self,
         launch: &Launch<'_>,
         memory: &Memory,
         print: &(dyn Fn(&[u8]) + Sync + Send),
         cancel: &AtomicBool,
-    ) -> (LaunchCounters, Option<Box<Stopped>>);
+    ) -> Done;
+}
+
+/// What came of a launch.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// What was counted.
+    pub counted: LaunchCounters,
+    /// What is wrong with it.
+    pub defects: Vec<Defect>,
+    /// Why it stopped where it did not come to its end: it can't be run, faults, or is cancelled.
+    pub stopped: Option<Box<Stopped>>,
 }
 
 /// What the runtime has to know of a kernel.

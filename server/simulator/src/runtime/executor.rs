@@ -4,9 +4,9 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::engine::{Engine, KernelShape, Launch, Linked, Stopped};
+use super::engine::{Done, Engine, KernelShape, Launch, Linked, Stopped};
+use crate::checks::Checks;
 use crate::code::{self, Kernel, Program};
-use crate::counters::LaunchCounters;
 use crate::device::{Device, MAX_THREADS, REGISTERS, WARP};
 use crate::machine::{self, Fault, Host, Limits, Options};
 use crate::memory::Memory;
@@ -33,11 +33,23 @@ impl Executor {
             multiprocessors: device.multiprocessors,
             warps: device.limits.threads / WARP,
         };
-        Self { options: Options { workers, counters, sample }, limits }
+        let options = Options { workers, counters, sample, checks: Checks::default() };
+        Self { options, limits }
+    }
+
+    /// The same, looking for these defects; [`Executor::new`] looks for all.
+    #[must_use]
+    pub fn checking(mut self, checks: Checks) -> Self {
+        self.options.checks = checks;
+        self
     }
 }
 
 impl Engine for Executor {
+    fn checks(&self) -> Checks {
+        self.options.checks
+    }
+
     fn link(&self, texts: &[String], memory: &Memory) -> Result<Arc<dyn Linked>, String> {
         let mut modules = Vec::with_capacity(texts.len());
         for text in texts {
@@ -97,7 +109,7 @@ impl Linked for Image {
         memory: &Memory,
         print: &(dyn Fn(&[u8]) + Sync + Send),
         cancel: &AtomicBool,
-    ) -> (LaunchCounters, Option<Box<Stopped>>) {
+    ) -> Done {
         let asked = machine::Launch {
             kernel: launch.kernel,
             grid: launch.grid,
@@ -107,7 +119,7 @@ impl Linked for Image {
             cooperative: launch.cooperative,
             cluster: launch.cluster,
         };
-        let (counted, fault) = machine::run_as_far_as_it_goes(
+        let ran = machine::run_as_far_as_it_goes(
             &self.program,
             &asked,
             memory,
@@ -115,7 +127,11 @@ impl Linked for Image {
             &self.options,
             cancel,
         );
-        (counted, fault.map(|fault| Box::new(stopped(fault))))
+        Done {
+            counted: ran.counted,
+            defects: ran.defects,
+            stopped: ran.fault.map(|fault| Box::new(stopped(fault))),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::modules::Function;
 use super::occupancy;
 use super::protocol::{Answer, Call};
 use super::work::{KernelWork, Work};
+use crate::checks::DefectKind;
 use crate::device::{Device, MAX_BLOCK, MAX_GRID, MAX_THREADS, REGISTERS, SHARED_PER_BLOCK};
 
 /// The largest cluster that every device with clusters has.
@@ -49,6 +50,7 @@ pub(super) fn launch(context: &mut Context, call: &Call) -> Result<Answer, Code>
     };
     let stream = call.argument(8);
     if let Err(code) = validate(context, &work) {
+        blame(context, &work, code);
         // What the driver refuses, not the runtime, spoils a capture.
         let driver = [Code::INVALID_VALUE, Code::COOPERATIVE_TOO_LARGE, Code::INVALID_CLUSTER_SIZE];
         if driver.contains(&code)
@@ -64,6 +66,19 @@ pub(super) fn launch(context: &mut Context, call: &Call) -> Result<Answer, Code>
     context.keep_short()?;
     context.issue_work(stream, Work::Kernel(Box::new(work)))?;
     context.block_if_asked(stream)
+}
+
+/// Writes a refused launch down.
+fn blame(context: &Context, work: &KernelWork, code: Code) {
+    let Ok(function) = context.modules.function(work.function) else { return };
+    let message = format!(
+        "a launch of {:?} blocks of {:?} threads with {} bytes of dynamic shared memory is refused: {}",
+        work.grid,
+        work.block,
+        work.dynamic_shared,
+        code.name()
+    );
+    context.shared.report().wrong_call(DefectKind::InvalidLaunch, &function.name, message);
 }
 
 /// Refuses what a device refuses.

@@ -6,6 +6,7 @@ use super::ownership::{Origin, Registered};
 use super::processor::Task;
 use super::protocol::{Action, Answer, Call};
 use super::queue::Wait;
+use crate::checks::DefectKind;
 use crate::memory::{Kind, PAGE};
 
 impl Context {
@@ -38,8 +39,17 @@ impl Context {
         stream: Option<u64>,
         may: impl Fn(Origin) -> bool,
     ) -> Result<Vec<Action>, Code> {
-        let &(origin, size) =
-            self.ownership.made.get(&start).filter(|(origin, _)| may(*origin)).ok_or(Code::INVALID_VALUE)?;
+        let Some(&(origin, size)) = self.ownership.made.get(&start).filter(|(origin, _)| may(*origin)) else {
+            let freed = self.memory().snapshot().freed(start).copied().filter(|one| one.start == start);
+            let message = match freed {
+                Some(one) => format!("the host frees {} bytes at {start:#x} that it freed before", one.size),
+                None => {
+                    format!("the host frees {start:#x}, which is not the start of an allocation of this kind")
+                }
+            };
+            self.shared.report().wrong_call(DefectKind::DoubleFree, "", message);
+            return Err(Code::INVALID_VALUE);
+        };
         if stream.is_none() {
             self.settle_all()?;
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::context::Shared;
 use super::copies::{self, CopyWork, FillWork};
-use super::engine::{Launch, Linked, Stopped};
+use super::engine::{Done, Launch, Linked, Stopped};
 use super::errors::Code;
 use super::estimate;
 use super::helper::Helper;
@@ -263,7 +263,7 @@ impl Processor {
         };
         let print = |bytes: &[u8]| locked(&self.printed).extend_from_slice(bytes);
         let begun = Instant::now();
-        let (counted, stopped) = linked.run(&launch, &shared.memory, &print, &shared.cancel);
+        let Done { counted, defects, stopped } = linked.run(&launch, &shared.memory, &print, &shared.cancel);
         if begun.elapsed() <= BRIEF {
             locked(&self.brief).insert(work.function, work.threads());
         } else {
@@ -271,6 +271,7 @@ impl Processor {
         }
         let time = estimate::kernel(shared.device, &counted);
         self.pass(time);
+        shared.report().found(defects);
         shared.report().launched(&launch, time, counted, stopped.is_none());
         if let Some(stopped) = stopped {
             let given_up = usize::from(stopped.kind == FaultKind::Cancelled);

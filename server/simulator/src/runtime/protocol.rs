@@ -173,6 +173,12 @@ impl Rows {
     pub fn bytes(&self) -> u64 {
         self.width.saturating_mul(self.height).saturating_mul(self.depth)
     }
+
+    /// The first address of each row that is written.
+    pub fn targets(&self) -> impl Iterator<Item = u64> {
+        let (height, pitch, slice, to) = (self.height, self.to_pitch, self.to_slice, self.to);
+        (0..self.depth).flat_map(move |z| (0..height).map(move |y| to + z * slice + y * pitch))
+    }
 }
 
 /// The kinds of actions, with their names in the stub.

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::engine::{Launch, Stopped};
+use crate::checks::{Checks, Defect, DefectKind};
+use crate::code::SourcePlace;
 use crate::counters::{Count, LaunchCounters};
 use crate::device::Device;
 use crate::machine::FaultKind;
@@ -140,6 +142,53 @@ pub struct FaultReport {
     pub block_size: [u32; 3],
 }
 
+/// Something that is wrong, as JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DefectReport(pub Defect);
+
+/// File and line of a place, and those where its function was inlined.
+type Lines = (Option<(String, u32)>, Option<(String, u32)>);
+
+fn lines(of: Option<&SourcePlace>) -> Lines {
+    let inlined_at = of.and_then(|place| place.inlined_at.as_ref());
+    (
+        of.map(|place| (place.file.clone(), place.line)),
+        inlined_at.map(|(file, line, _)| (file.clone(), *line)),
+    )
+}
+
+impl Serialize for DefectReport {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let defect = &self.0;
+        let (place, inlined_at) = lines(defect.place.as_ref());
+        let other = defect.other.as_ref().map(|other| {
+            let (place, inlined_at) = lines(other.place.as_ref());
+            serde_json::json!({
+                "what": other.what,
+                "block": other.block,
+                "thread": other.thread,
+                "place": place,
+                "inlined_at": inlined_at,
+            })
+        });
+        serde_json::json!({
+            "kind": defect.kind,
+            "kernel": defect.kernel,
+            "block": defect.block,
+            "thread": defect.thread,
+            "place": place,
+            "inlined_at": inlined_at,
+            "ptx_line": defect.ptx_line,
+            "address": defect.address,
+            "message": defect.message,
+            "object": defect.object,
+            "other": other,
+            "times": defect.times,
+        })
+        .serialize(to)
+    }
+}
+
 /// What is known after a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
@@ -163,6 +212,10 @@ pub struct Report {
     pub device_to_device: Copies,
     /// Kernels that stopped.
     pub faults: Vec<FaultReport>,
+    /// What was looked for.
+    pub checks: Checks,
+    /// What is wrong, once a place, in the order in which it was seen.
+    pub defects: Vec<DefectReport>,
     /// Copies to the device whose contents were changed, as [`Watch`](super::Watch) says.
     pub perturbed: usize,
     /// Functions of the runtime that the program called and the simulator has not.
@@ -199,6 +252,33 @@ impl Report {
         self.note(format!(
             "the program ended without waiting for its device: {pieces} pieces of work were abandoned"
         ));
+    }
+
+    /// Adds what is wrong: of what was seen at a place before, only how often.
+    pub(super) fn found(&mut self, defects: Vec<Defect>) {
+        for defect in defects {
+            match self.defects.iter_mut().find(|one| one.0.is_same(&defect)) {
+                Some(one) => one.0.times += defect.times,
+                None => self.defects.push(DefectReport(defect)),
+            }
+        }
+    }
+
+    /// A call of the host's is wrong. The runtime does not know its line.
+    pub(super) fn wrong_call(&mut self, kind: DefectKind, kernel: &str, message: String) {
+        self.found(vec![Defect {
+            kind,
+            kernel: kernel.to_owned(),
+            block: [0; 3],
+            thread: [0; 3],
+            place: None,
+            ptx_line: 0,
+            address: None,
+            message,
+            object: None,
+            other: None,
+            times: 1,
+        }]);
     }
 
     pub(super) fn refused(&mut self, error: &OutOfMemory) {

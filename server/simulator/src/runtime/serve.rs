@@ -21,6 +21,7 @@ use super::processor::AFTERMATH;
 use super::report::{Ending, Report};
 use super::stub::{self, StubError};
 use super::watch::{Watch, Watcher};
+use crate::checks::Checks;
 use crate::device::Device;
 use crate::memory::Memory;
 
@@ -93,7 +94,9 @@ pub fn serve(config: Config, cancel: &AtomicBool) -> Result<Report, ServeError> 
     listener.set_nonblocking(true).map_err(ServeError::Listen)?;
     let (limit, note) = memory_limit(config.device);
     let memory = Memory::new(limit).map_err(ServeError::Memory)?;
-    let report = Mutex::new(Report::new(config.device, &memory));
+    let checks = config.engine.checks();
+    let memory = if checks == Checks::None { memory } else { memory.tracked() };
+    let report = Mutex::new(Report { checks, ..Report::new(config.device, &memory) });
     let shared = Shared {
         device: config.device,
         memory,

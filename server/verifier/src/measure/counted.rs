@@ -11,7 +11,7 @@ use super::timed::Harness;
 use super::{Measurement, harness_program};
 use crate::device::devices;
 use crate::program::{Builder, End, RunDevice, Running, build, run};
-use crate::simulation::{Options, Report};
+use crate::simulation::{Checks, Options, Report};
 
 /// Kernels that take the simulator longer are not counted: the count is worth a glance, not a wait.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -55,6 +55,8 @@ pub(super) async fn of(
         simulation: Options {
             executable: measurement.executable.clone(),
             counters: true,
+            // What it costs is asked here, not what is wrong with it.
+            checks: Checks::None,
             ..Options::default()
         },
     };

@@ -47,7 +47,7 @@ pub fn obey(order: &Order, cache: &Path) -> Result<u8, ObeyError> {
         folder: None,
         environment: held(order.date, cache),
         device,
-        engine: Box::new(Executor::new(device, order.counters, order.sample)),
+        engine: Box::new(Executor::new(device, order.counters, order.sample).checking(order.checks)),
         cache: cache.to_owned(),
         compiler: compiler(),
         time_limit: None,

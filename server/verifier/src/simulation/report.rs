@@ -20,8 +20,12 @@ pub struct Report {
     pub device_to_host: Copies,
     /// Copies.
     pub device_to_device: Copies,
-    /// What kernels did wrong.
+    /// Why kernels stopped.
     pub faults: Vec<Fault>,
+    /// What was looked for: `none`, `memory`, `all`.
+    pub checks: String,
+    /// What is wrong, once a place.
+    pub defects: Vec<Defect>,
     /// Functions of the runtime that the program called and the simulator lacks.
     pub missing: Vec<String>,
     /// What a person should know, in sentences.
@@ -155,7 +159,57 @@ pub struct Copies {
     pub bytes: u64,
 }
 
-/// Something that a kernel did wrong.
+/// A place in a source file, and where the function that holds it was inlined.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lines {
+    /// File and line, where they are known.
+    pub place: Option<(String, u32)>,
+    /// File and line of the call, where it was inlined.
+    pub inlined_at: Option<(String, u32)>,
+}
+
+/// Something that is wrong, at one place. See `stitch_simulator::checks::Defect`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Defect {
+    /// `shared-race`, `out-of-bounds`, …
+    pub kind: String,
+    /// Mangled name of the kernel; empty where it is a call of the host's.
+    pub kernel: String,
+    /// The first block in which it was seen.
+    pub block: [u32; 3],
+    /// The first thread.
+    pub thread: [u32; 3],
+    /// Where.
+    #[serde(flatten)]
+    pub lines: Lines,
+    /// What happened, in a sentence.
+    pub message: String,
+    /// The allocation or variable concerned, in words.
+    pub object: Option<String>,
+    /// The other access of a race.
+    pub other: Option<Other>,
+    /// How often it was seen.
+    pub times: u64,
+}
+
+/// The other access of a race.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Other {
+    /// `read`, `write`, `atomic operation`.
+    pub what: String,
+    /// Its block.
+    pub block: [u32; 3],
+    /// Its thread, where known.
+    pub thread: Option<[u32; 3]>,
+    /// Where.
+    #[serde(flatten)]
+    pub lines: Lines,
+}
+
+/// Why a kernel stopped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fault {

@@ -1,6 +1,6 @@
 //! From runs to a verdict: what is compared with what, and in which words it is said.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::{Answer, Code, Compared, Evidence, Finding, Inputs, LeftOut, Span, Verdict};
@@ -10,9 +10,11 @@ use crate::compare::{
     BytesComparison, ElementType, Interpretation, Reason, TextComparison, Types, Why, compare_bytes,
     compare_text, interpret,
 };
+use crate::demangle;
 use crate::guard;
 use crate::harness::{Parameter, Role, parameter_element};
 use crate::program::{End, Ran};
+use crate::simulation::{Defect, Report, Source};
 
 /// The tolerance of printed numbers where nothing else is asked for: that of fp32, since most programs compute in it.
 const TEXT_TOLERANCE: f64 = 1e-4;
@@ -28,6 +30,9 @@ pub(super) struct Judge {
     /// Where findings are put: the kernel, or the first line.
     span: Span,
     kernel: Option<String>,
+    /// The candidate's file and its text.
+    file: PathBuf,
+    text: String,
 }
 
 impl Judge {
@@ -53,7 +58,8 @@ impl Judge {
             notes: Vec::new(),
             evidence: Evidence::default(),
         };
-        Self { verdict, span, kernel: name }
+        let text = file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        Self { verdict, span, kernel: name, file: file.unwrap_or(Path::new("")).to_owned(), text }
     }
 
     /// Adds a finding; the first one decides the answer.
@@ -68,6 +74,31 @@ impl Judge {
         self.verdict.findings.push(finding);
         if self.verdict.answer == Answer::Correct {
             self.verdict.answer = answer;
+        }
+    }
+
+    /// Adds what the simulator caught in the candidate and not in the reference: of one kind in one kernel, that is. The answer stays, but
+    /// a verdict with a warning is not good.
+    pub fn defects(&mut self, reference: &Ran, candidate: &Ran, inputs: &str) {
+        let Some(report) = &candidate.report else { return };
+        let known = |kind: &str, kernel: &str| {
+            let own = |one: &Defect| one.kind == kind && demangle::name(&one.kernel).base() == kernel;
+            reference.report.as_ref().is_some_and(|report| report.defects.iter().any(own))
+        };
+        let new = report.defects.iter().filter(|one| !known(&one.kind, demangle::name(&one.kernel).base()));
+        let new = Report { defects: new.cloned().collect(), ..Report::default() };
+        if let Some(checked) = report.checked()
+            && !self.verdict.notes.contains(&checked)
+        {
+            self.verdict.notes.push(checked);
+        }
+        let (path, text) = (self.file.clone(), self.text.clone());
+        for finding in new.findings(&Source::new(&path, &text)) {
+            let same = |one: &Finding| (one.code, one.span) == (finding.code, finding.span);
+            if !self.verdict.findings.iter().any(same) {
+                let message = format!("Under the inputs {inputs}: {}", finding.message);
+                self.verdict.findings.push(Finding { message, ..finding });
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use super::request::{Progress, Request, VerifyError};
 use crate::compare::{ElementType, Interpretation, Why};
 use crate::harness::{self, Answers, Harness, Subject};
 use crate::program::{Built, Program, Ran, Running, Target, build, run};
-use crate::simulation::Options;
+use crate::simulation::{Options, checks};
 
 /// The inputs are drawn so many times.
 const DRAWS: usize = 3;
@@ -96,7 +96,7 @@ pub(super) async fn verify(
             break;
         }
     }
-    not_checked(device, &mut judge);
+    not_checked(request, &mut judge);
     judge
         .verdict
         .not_checked
@@ -166,6 +166,7 @@ async fn draw(
         false => None,
     };
     let got = outputs(request, candidate, seed, request.time_limit, cancel).await?;
+    judge.defects(&expected.ran, &got.ran, DRAWN);
     if !judge.ended_alike(&expected.ran, &got.ran, DRAWN) {
         return Ok(false);
     }
@@ -207,7 +208,11 @@ async fn outputs(
         device: request.builder.device.clone(),
         arguments: vec![seed.to_string(), folder.display().to_string()],
         time_limit,
-        simulation: Options { executable: request.executable.clone(), ..Options::default() },
+        simulation: Options {
+            executable: request.executable.clone(),
+            checks: checks(request.builder.config.simulator.checks),
+            ..Options::default()
+        },
     };
     let ran = run(built, &running, cancel).await?;
     let files = read_outputs(&folder)?;

@@ -13,7 +13,7 @@ use super::request::{Progress, Request, VerifyError};
 use crate::clock;
 use crate::compare::Types;
 use crate::program::{BuildError, Built, End, Program, Ran, RunDevice, Running, Target, build, run};
-use crate::simulation::Options;
+use crate::simulation::{Checks, Options, checks};
 
 /// A candidate gets so many times what the reference took, and at least [`LEAST_TIME`].
 const PATIENCE: u32 = 20;
@@ -50,7 +50,7 @@ pub(super) async fn verify(
     let date = clock::today();
     let mut rounds = Rounds { request, cancel, progress, wall: Duration::ZERO, date };
     rounds.run(&built, &built_candidate, reference, &mut judge).await?;
-    not_checked(device, &mut judge);
+    not_checked(request, &mut judge);
     Ok(judge.finish())
 }
 
@@ -87,11 +87,15 @@ pub const UNTIMED: &str = "Whether the candidate is faster was not measured.";
 const SEEDED: &str = "The program seems to seed its random numbers by the clock or the system: all runs that are compared were told the same date and random numbers.";
 
 /// What no verdict of today looks at.
-pub(super) fn not_checked(device: &RunDevice, judge: &mut Judge) {
+pub(super) fn not_checked(request: &Request, judge: &mut Judge) {
+    let device = &request.builder.device;
     let list = &mut judge.verdict.not_checked;
     list.push(UNTIMED.to_owned());
     list.push("What is written to standard error or to files was not compared.".to_owned());
-    list.push("Races between threads were not looked for.".to_owned());
+    let configured = checks(request.builder.config.simulator.checks);
+    if !matches!(device, RunDevice::Simulator(_)) || configured != Checks::All {
+        list.push("Races between threads were not looked for.".to_owned());
+    }
     if matches!(device, RunDevice::Simulator(_)) {
         list.push("Nothing ran on a GPU: the simulator ran the PTX, not the machine code.".to_owned());
     }
@@ -129,6 +133,7 @@ impl Rounds<'_> {
         let again = self.reference(reference, None).await?;
         (self.progress)("running the candidate");
         let got = self.candidate(candidate, None).await?;
+        judge.defects(&first, &got, AS_THEY_ARE);
         if !judge.ended_alike(&first, &got, AS_THEY_ARE) {
             judge.verdict.inputs =
                 Inputs::Fixed { reason: "the candidate failed before others were tried.".into() };
@@ -211,6 +216,7 @@ impl Rounds<'_> {
         let again = again.as_ref().unwrap_or(&expected);
         (self.progress)("running the candidate with other inputs");
         let got = self.candidate(candidate, Some(seed)).await?;
+        judge.defects(&expected, &got, PERTURBED);
         if !judge.ended_alike(&expected, &got, PERTURBED) {
             return Ok(());
         }
@@ -255,6 +261,7 @@ impl Rounds<'_> {
                 date: Some(self.date),
                 counters: false,
                 sample: None,
+                checks: checks(self.request.builder.config.simulator.checks),
             },
         };
         Ok(run(built, &running, self.cancel).await?)

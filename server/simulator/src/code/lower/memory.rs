@@ -5,7 +5,8 @@ use crate::code::form::{Form, class, is_signed, size};
 use crate::code::op::{Class, Handler, SLOTS};
 use crate::code::operand::{Address, Base};
 use crate::machine::access::{
-    ADDRESS, Generic, Global, LocalSpace, POLLS, Parameters, SHARED_WINDOW, SharedSpace, Space,
+    ADDRESS, AS_ATOMIC, AS_VOLATILE, Generic, Global, LocalSpace, POLLS, Parameters, SHARED_WINDOW,
+    SharedSpace, Space, UNCHECKED,
 };
 use crate::machine::special;
 use crate::machine::transfer;
@@ -37,6 +38,19 @@ pub(super) fn ordering(form: &mut Form<'_>) -> bool {
         form.take_any(&["volatile", "relaxed", "acquire", "release", "acq_rel", "seq_cst", "sc", "mmio"]);
     form.take("weak");
     strong.is_some() && scope != Some("cta")
+}
+
+/// How checks see an access of this order, in `Op::aux`.
+fn strength(form: &Form<'_>) -> u32 {
+    const ORDERS: [&str; 7] = ["relaxed", "acquire", "release", "acq_rel", "seq_cst", "sc", "mmio"];
+    let has = |word: &&str| form.rest().contains(word);
+    if has(&"volatile") {
+        AS_VOLATILE
+    } else if ORDERS.iter().any(|word| has(&word)) {
+        AS_ATOMIC
+    } else {
+        0
+    }
 }
 
 /// Takes modifiers that hint at how caches should keep the data: they change nothing here.
@@ -124,8 +138,11 @@ fn access(run: Handler, body: &Body<'_, '_>, data: &[Slot], address: &Address) -
 /// `ld`, `ldu`.
 pub(in crate::code) fn load(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     let ty = form.ty().ok_or("the type is missing")?;
+    let seen = strength(form);
     let strong = ordering(form);
     let space = space(form);
+    // Padding of what is handed to a function is copied unseen.
+    let seen = seen | if matches!(space, Some("param" | "param::func")) { UNCHECKED } else { 0 };
     hints(form);
     let address = body.address(Body::operand(i, 1)?)?;
     body.unit.ordered |= strong && matches!(space, None | Some("global"));
@@ -133,13 +150,14 @@ pub(in crate::code) fn load(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &In
     let run = choose(space, address.base, body.is_entry, ty, false)?;
     let data: Vec<Slot> = data.iter().map(|d| body.write(d, ty)).collect::<Result<_, _>>()?;
     let draft = access(run, body, &data, &address);
-    body.push(Draft { aux: draft.aux | if strong { POLLS } else { 0 }, ..draft });
+    body.push(Draft { aux: draft.aux | seen | if strong { POLLS } else { 0 }, ..draft });
     Ok(())
 }
 
 /// `st`.
 pub(in crate::code) fn store(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     let ty = form.ty().ok_or("the type is missing")?;
+    let seen = strength(form);
     let strong = ordering(form);
     let space = space(form);
     let told = super::mbarrier::tells(form);
@@ -150,7 +168,7 @@ pub(in crate::code) fn store(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &I
     body.unit.ordered |= strong && matches!(space, None | Some("global"));
     let run = choose(space, address.base, body.is_entry, ty, true)?;
     let draft = access(run, body, &data, &address);
-    body.push(draft);
+    body.push(Draft { aux: draft.aux | seen, ..draft });
     if told {
         super::mbarrier::tell(body, Body::operand(i, 2)?, size(ty) * data.len() as u32)
     } else {

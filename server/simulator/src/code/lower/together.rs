@@ -129,7 +129,8 @@ pub(in crate::code) fn barrier(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: 
         body.push(draft);
         return Ok(());
     }
-    form.take("aligned");
+    // `bar` is short for `barrier.cta.….aligned`.
+    let aligned = form.take("aligned") || i.opcode == "bar";
     if form.take("cluster") {
         return cluster_barrier(body, form, i);
     }
@@ -156,7 +157,7 @@ pub(in crate::code) fn barrier(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: 
     let id = body.read(rest.first().copied().unwrap_or(&Operand::Int(0)), U32)?;
     let count = rest.get(1).map_or(Ok(Slot::None), |count| body.read(count, U32))?;
     let draft = body.draft(run::barrier(), slots([d, id, count, predicate]));
-    body.push(Draft { aux, ..draft });
+    body.push(Draft { aux: aux | if aligned { run::ALIGNED } else { 0 }, ..draft });
     Ok(())
 }
 
