@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Evidence, Finding};
+use crate::{Evidence, Finding, Severity};
 
 /// The answer in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -128,6 +128,43 @@ impl Verdict {
     /// Whether the candidate may be offered, as far as this verdict goes.
     pub fn is_good(&self) -> bool {
         self.answer == Answer::Correct
+    }
+
+    /// The answer with what was compared under which inputs, in a line.
+    pub fn summary(&self) -> String {
+        let compared: Vec<String> = self
+            .compared
+            .iter()
+            .map(|one| {
+                let wrong =
+                    if one.different > 0 { format!(", {} differ", one.different) } else { String::new() };
+                format!("{} ({} values, inputs {}{wrong})", one.what, one.count, one.inputs)
+            })
+            .collect();
+        let inputs = match &self.inputs {
+            Inputs::Drawn => "inputs drawn anew".to_owned(),
+            Inputs::Perturbed { buffers } => format!("inputs of {buffers} buffers perturbed"),
+            Inputs::Fixed { reason } => format!("inputs fixed: {reason}"),
+        };
+        let answer = if self.is_good() { "right" } else { "not right" };
+        let compared = if compared.is_empty() { "nothing compared".to_owned() } else { compared.join("; ") };
+        format!("{answer}; {inputs}; {compared}")
+    }
+
+    /// What is wrong with the candidate, in a sentence without its end.
+    pub fn trouble(&self) -> String {
+        let what = match self.answer {
+            Answer::BuildFailed => "does not compile",
+            Answer::Crashed => "crashes",
+            Answer::TimedOut => "does not come to an end",
+            Answer::Dishonest => "does not do its work where it is measured",
+            Answer::NothingCompared => "gives nothing to compare",
+            Answer::Wrong | Answer::Correct => "wrong",
+        };
+        match self.findings.iter().find(|finding| finding.severity == Severity::Error) {
+            Some(finding) => format!("{what}: {}", finding.message),
+            None => what.to_owned(),
+        }
     }
 }
 
