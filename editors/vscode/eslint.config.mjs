@@ -13,6 +13,15 @@ export default defineConfig(
     rules: {
       // Numbers are shown as they are.
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+      // `() => emitter.fire()` says all there is to say.
+      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
+      // What is asked for by an interface, and what an error is for.
+      "@typescript-eslint/no-empty-function": ["error", { allow: ["arrowFunctions", "methods"] }],
+      // The runner of tests awaits them.
+      "@typescript-eslint/no-floating-promises": [
+        "error",
+        { allowForKnownSafeCalls: [{ from: "package", name: "test", package: "node:test" }] },
+      ],
     },
   },
   {

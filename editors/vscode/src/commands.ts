@@ -29,10 +29,11 @@ export function registerCommands(extension: Extension): vscode.Disposable[] {
     "stitchcuda.reviewCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.open(run)),
     "stitchcuda.acceptCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.accept(run)),
     "stitchcuda.rejectCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.reject(run)),
-    "stitchcuda.showEvidence": (of?: unknown) => onRun(extension, of, async ({ run }) => {
-      const report = await extension.running().sendRequest(readRun, { run });
-      showEvidence(run, report as unknown as Report);
-    }),
+    "stitchcuda.showEvidence": (of?: unknown) =>
+      onRun(extension, of, async ({ run }) => {
+        const report = await extension.running().sendRequest(readRun, { run });
+        showEvidence(run, report as unknown as Report);
+      }),
     "stitchcuda.openRun": () => vscode.commands.executeCommand("stitchcuda.showEvidence"),
     "stitchcuda.setKey": (key?: string) => setKey(context, typeof key === "string" ? key : undefined),
     "stitchcuda.removeKey": () => removeKey(context),

@@ -64,7 +64,10 @@ export class Jobs implements vscode.TreeDataProvider<Node>, vscode.Disposable {
     const folders = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath + path.sep);
     const isHere = (run: RunSummary): boolean => folders.length === 0 || folders.some((folder) => run.file.startsWith(folder));
     const listed = this.runs.filter((run) => isHere(run) && !this.ofRun(run.id));
-    return listed.slice(-MOST_EARLIER).reverse().map((summary) => ({ run: summary.id, summary }));
+    return listed
+      .slice(-MOST_EARLIER)
+      .reverse()
+      .map((summary) => ({ run: summary.id, summary }));
   }
 
   update(job: Job): void {
@@ -131,7 +134,10 @@ export class Jobs implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   }
 
   dispose(): void {
-    [this.view, this.bar, this.changed, this.told, this.folders].forEach((part) => part.dispose());
+    const parts: { dispose: () => unknown }[] = [this.view, this.bar, this.changed, this.told, this.folders];
+    for (const part of parts) {
+      part.dispose();
+    }
   }
 }
 
@@ -141,7 +147,12 @@ function jobItem(job: Job): vscode.TreeItem {
   item.description = describe(job);
   item.iconPath = icon(job);
   item.tooltip = tooltip(job);
-  item.contextValue = [isOver(job) ? "over" : "running", job.run ? "run" : "", job.answer ? "verdict" : "", job.decision === "open" ? "open" : ""]
+  item.contextValue = [
+    isOver(job) ? "over" : "running",
+    job.run ? "run" : "",
+    job.answer ? "verdict" : "",
+    job.decision === "open" ? "open" : "",
+  ]
     .filter(Boolean)
     .join(" ");
   if (isOver(job) && (job.run ?? job.answer)) {

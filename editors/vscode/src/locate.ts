@@ -26,13 +26,15 @@ export async function locate(configured: string, extensionFolder: string): Promi
   if (fs.existsSync(bundled)) {
     return probe(bundled, "packed with the extension");
   }
-  for (const folder of (process.env["PATH"] ?? "").split(path.delimiter).filter(Boolean)) {
+  for (const folder of (process.env.PATH ?? "").split(path.delimiter).filter(Boolean)) {
     const candidate = path.join(folder, NAME);
     if (fs.existsSync(candidate)) {
       return probe(candidate, "found in PATH");
     }
   }
-  throw new NotLocated("The server `stitchcuda` was not found: `stitchcuda.server.path` is unset, this package holds no binary, and there is none in PATH.");
+  throw new NotLocated(
+    "The server `stitchcuda` was not found: `stitchcuda.server.path` is unset, this package holds no binary, and there is none in PATH.",
+  );
 }
 
 /** Sees that a program is there, runs, is ours, and has a language server: each trouble in a sentence, with the setting that helps. */

@@ -80,19 +80,17 @@ function attemptRow(attempt: Attempt): string[] {
   const gain = attempt.gain ? `${attempt.gain.toFixed(2)}×` : "";
   const interval = attempt.interval ? ` (95%: ${attempt.interval.map((end) => end.toFixed(2)).join(" to ")})` : "";
   const outcome = `<span class="${attempt.outcome === "kept" ? "kept" : "not"}">${escape(attempt.said)}</span>`;
-  return [String(attempt.number), `${escape(attempt.title)}<br><small>${escape(attempt.explanation)}</small>`, outcome, escape(gain + interval)];
+  return [
+    String(attempt.number),
+    `${escape(attempt.title)}<br><small>${escape(attempt.explanation)}</small>`,
+    outcome,
+    escape(gain + interval),
+  ];
 }
 
 function verdict(of: Verdict): string {
   const rows = of.compared.map((compared) =>
-    [
-      compared.what,
-      compared.inputs,
-      compared.readAs,
-      `${compared.count}`,
-      `${compared.different}`,
-      `${compared.tolerance}`,
-    ].map(escape),
+    [compared.what, compared.inputs, compared.readAs, `${compared.count}`, `${compared.different}`, `${compared.tolerance}`].map(escape),
   );
   return [
     `<p>${escape(`${of.answer} on ${of.device}; inputs: ${of.inputs}`)}</p>`,
@@ -104,7 +102,9 @@ function verdict(of: Verdict): string {
 
 function plan(of: PlanEntry["plan"], reason?: string | null): string {
   const tasks = of.tasks.map(({ title, description, expectedGain }) => {
-    const more = [description, expectedGain && `Expected: ${expectedGain}`].filter(Boolean).map((text) => `<br><small>${escape(text)}</small>`);
+    const more = [description, expectedGain && `Expected: ${expectedGain}`]
+      .filter(Boolean)
+      .map((text) => `<br><small>${escape(text)}</small>`);
     return `<li>${escape(title)}${more.join("")}</li>`;
   });
   return `<p>${escape(reason ?? of.summary)}</p><ol>${tasks.join("")}</ol>`;

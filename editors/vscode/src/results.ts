@@ -16,7 +16,8 @@ export class Results {
       return;
     }
     this.told.add(job.id);
-    const [button, command] = job.kind === "plan" ? ["Show the Plan", "stitchcuda.showEvidence"] : ["Show the Verdict", "stitchcuda.showVerdict"];
+    const [button, command] =
+      job.kind === "plan" ? ["Show the Plan", "stitchcuda.showEvidence"] : ["Show the Verdict", "stitchcuda.showVerdict"];
     const isGood = job.kind === "plan" || job.answer === "correct";
     const say = isGood ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;
     const said = job.said ?? job.title;

@@ -26,7 +26,11 @@ test("a server that can't run is refused with its path, its words, and the setti
       [script(folder, "noexec", `touch ${mark}`, 0o644), /\/noexec \(.*\) is not executable\. .*`stitchcuda\.server\.path`/],
       // A version from before there was a language server.
       [
-        script(folder, "old", `[ "$1" = --version ] && { echo 'stitchcuda 0.0.1'; exit 0; }\necho "error: unrecognized subcommand 'lsp'" >&2\nexit 2`),
+        script(
+          folder,
+          "old",
+          `[ "$1" = --version ] && { echo 'stitchcuda 0.0.1'; exit 0; }\necho "error: unrecognized subcommand 'lsp'" >&2\nexit 2`,
+        ),
         /\/old \(.*\) is too old.*status 2: error: unrecognized subcommand 'lsp'.*`stitchcuda\.server\.path`/,
       ],
       [path.join(folder, "none"), /\/none \(.*\) is not there/],
@@ -50,10 +54,10 @@ function program(folder: string, says: string): string {
 
 test("the setting wins over the package, and that over PATH", async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "stitchcuda-"));
-  const before = process.env["PATH"];
+  const before = process.env.PATH;
   try {
     const extension = path.join(folder, "extension");
-    process.env["PATH"] = `/usr/bin:/bin:${path.join(folder, "path")}`;
+    process.env.PATH = `/usr/bin:/bin:${path.join(folder, "path")}`;
     await assert.rejects(locate("", extension), NotLocated);
     const inPath = program(path.join(folder, "path"), "stitchcuda 1.0");
     assert.equal((await locate("", extension)).path, inPath);
@@ -66,7 +70,7 @@ test("the setting wins over the package, and that over PATH", async () => {
     await assert.rejects(locate(other, extension), /is no StitchCUDA server: it says `something else`/);
     await assert.rejects(locate(path.join(folder, "none"), extension), /stitchcuda\.server\.path/);
   } finally {
-    process.env["PATH"] = before;
+    process.env.PATH = before;
     fs.rmSync(folder, { recursive: true });
   }
 });

@@ -8,7 +8,13 @@ const EVIL = `<script>alert(1)</script><img src=x onerror="alert('2')">`;
 
 function verdict(text: string): Verdict {
   return {
-    reference: text, candidate: text, answer: text, device: text, inputs: text, notChecked: [text], notes: [text],
+    reference: text,
+    candidate: text,
+    answer: text,
+    device: text,
+    inputs: text,
+    notChecked: [text],
+    notes: [text],
     compared: [{ what: text, inputs: text, readAs: text, count: 1, different: 0, tolerance: 1e-4 }],
     findings: [{ code: text, severity: text, message: text, advice: text }],
   };
@@ -22,8 +28,16 @@ function report(text: string): Report {
       { entry: "baseline", profile: text, seconds: 1 },
       { entry: "plan", plan: { summary: text, tasks: [{ title: text, description: text }] }, reason: text },
       {
-        entry: "attempt", number: 1, title: text, outcome: text, said: text, explanation: text, gain: 1.5, interval: [1.2, 1.8],
-        profile: text, seconds: 1,
+        entry: "attempt",
+        number: 1,
+        title: text,
+        outcome: text,
+        said: text,
+        explanation: text,
+        gain: 1.5,
+        interval: [1.2, 1.8],
+        profile: text,
+        seconds: 1,
         verdict: {
           ...verdict(text),
         },
