@@ -65,15 +65,34 @@ impl Editor {
 
     /// Starts to optimise the kernel.
     pub fn start(&mut self) {
-        let arguments = json!([{"uri": self.uri, "range": kernel()}]);
-        let answer = self
-            .server
-            .request(
-                "workspace/executeCommand",
-                &json!({"command": "stitchcuda.optimize", "arguments": arguments}),
-            )
-            .unwrap();
+        let argument = json!({"uri": self.uri, "range": kernel()});
+        let answer = self.execute("stitchcuda.optimize", &argument);
         assert!(answer["result"]["job"].is_u64(), "{answer}");
+    }
+
+    /// Runs a command: its answer.
+    pub fn execute(&mut self, command: &str, argument: &Value) -> Value {
+        let params = json!({"command": command, "arguments": [argument]});
+        self.server.request("workspace/executeCommand", &params).unwrap()
+    }
+
+    /// The result of a request.
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        let mut answer = self.server.request(method, &params).unwrap();
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
+    /// Why a request is refused.
+    pub fn refused(&mut self, method: &str, params: Value) -> String {
+        let answer = self.server.request(method, &params).unwrap();
+        answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{method}: {answer}")).to_owned()
+    }
+
+    /// The next `stitchcuda/job` that fits.
+    pub fn job(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        self.next(|message| message["method"] == "stitchcuda/job" && fits(&message["params"]))["params"]
+            .take()
     }
 
     /// The next message that fits; tokens for progress are accepted on the way.
@@ -136,6 +155,13 @@ impl Editor {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// What our plugins ask for.
+pub fn plugin() -> Value {
+    let mut capabilities = modern();
+    capabilities["experimental"] = json!({"stitchcuda": {"jobs": true, "review": true, "status": true}});
+    capabilities
 }
 
 /// What VS Code says.

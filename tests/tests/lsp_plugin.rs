@@ -5,31 +5,13 @@
 
 use serde_json::{Value, json};
 use stitch_tests::lsp_client::frame;
-use stitch_tests::optimizing::{Editor, TEXT, modern};
-
-/// What our plugins ask for.
-fn plugin() -> Value {
-    let mut capabilities = modern();
-    capabilities["experimental"] = json!({"stitchcuda": {"jobs": true, "review": true, "status": true}});
-    capabilities
-}
+use stitch_tests::optimizing::{Editor, TEXT, modern, plugin};
 
 fn optimized() -> (Editor, Value) {
     let mut editor = Editor::new(TEXT, plugin(), Value::Null);
     editor.start();
     let offer = editor.next(|message| message["method"] == "stitchcuda/review")["params"].take();
     (editor, offer)
-}
-
-fn ask(editor: &mut Editor, method: &str, params: Value) -> Value {
-    let mut answer = editor.server.request(method, &params).unwrap();
-    assert!(answer.get("error").is_none(), "{method}: {answer}");
-    answer["result"].take()
-}
-
-fn refused(editor: &mut Editor, method: &str, params: Value) -> String {
-    let answer = editor.server.request(method, &params).unwrap();
-    answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{method}: {answer}")).to_owned()
 }
 
 /// Accepts a candidate: the answer, and the edit that the server asks for, which may come before it.
@@ -43,23 +25,19 @@ fn accept(editor: &mut Editor, params: &Value) -> (Value, Value) {
     (answer["result"].take(), edit)
 }
 
-fn job(editor: &mut Editor, fits: impl Fn(&Value) -> bool) -> Value {
-    editor.next(|message| message["method"] == "stitchcuda/job" && fits(&message["params"]))["params"].take()
-}
-
 #[test]
 fn a_job_is_told_from_its_begin_to_the_accepted_edit() {
     let mut editor = Editor::new(TEXT, plugin(), Value::Null);
     editor.start();
-    let begun = job(&mut editor, |job| job["state"] == "running");
+    let begun = editor.job(|job| job["state"] == "running");
     assert_eq!((&begun["kind"], &begun["title"]), (&json!("optimize"), &json!("Optimize energy")));
     let id = begun["id"].clone();
-    let stage = job(&mut editor, |job| job["stage"] == "measuring the reference");
+    let stage = editor.job(|job| job["stage"] == "measuring the reference");
     assert_eq!(
         (&stage["id"], &stage["uri"], &stage["device"]),
         (&id, &json!(editor.uri), &json!("sim:h200"))
     );
-    let noted = job(&mut editor, |job| job["note"].as_str().is_some_and(|note| note.contains("kept: ")));
+    let noted = editor.job(|job| job["note"].as_str().is_some_and(|note| note.contains("kept: ")));
     assert!(noted["speedup"].as_f64().unwrap() > 1.0 && noted["attempt"].is_u64(), "{noted}");
     // The offer and the job's end are told in either order; each notification holds all that is known.
     let is_offered = |message: &Value| {
@@ -74,11 +52,11 @@ fn a_job_is_told_from_its_begin_to_the_accepted_edit() {
     assert_eq!((&offer["job"], &offer["run"], &offer["isCurrent"]), (&id, &offered["run"], &json!(true)));
 
     let run = json!({"run": offer["run"], "attempt": offer["attempt"]});
-    let candidate = ask(&mut editor, "stitchcuda/candidate", run.clone());
+    let candidate = editor.ask("stitchcuda/candidate", run.clone());
     assert_eq!((&candidate["original"], &candidate["version"]), (&json!(TEXT), &json!(1)));
     assert!(candidate["candidate"].as_str().unwrap().contains("x[i] * x[i] * x[i];  // π"), "{candidate}");
     assert_eq!(candidate["uri"], editor.uri);
-    let report = ask(&mut editor, "stitchcuda/run", json!({"run": offer["run"]}));
+    let report = editor.ask("stitchcuda/run", json!({"run": offer["run"]}));
     assert_eq!(
         (&report["schema"], &report["manifest"]["device"]),
         (&json!("stitchcuda.run/1"), &json!("sim:h200"))
@@ -86,7 +64,7 @@ fn a_job_is_told_from_its_begin_to_the_accepted_edit() {
     let entries: Vec<_> = report["history"].as_array().unwrap().iter().map(|entry| &entry["entry"]).collect();
     assert_eq!((entries[0], entries[entries.len() - 1]), (&json!("baseline"), &json!("conclusion")));
     assert!(report["patch"].as_str().unwrap().contains("+  if (i < n) y[i] = x[i]"), "{report}");
-    let runs = ask(&mut editor, "stitchcuda/runs", json!({}));
+    let runs = editor.ask("stitchcuda/runs", json!({}));
     assert_eq!(runs["runs"][0]["id"], offer["run"]);
 
     // No answer but the edit itself, of the version that is open.
@@ -96,9 +74,9 @@ fn a_job_is_told_from_its_begin_to_the_accepted_edit() {
     assert_eq!(document["textDocument"], json!({"uri": editor.uri, "version": 1}));
     assert!(document["edits"][0].get("annotationId").is_none(), "the person was asked already");
     editor.server.answer(&request, &json!({"applied": true})).unwrap();
-    let decided = job(&mut editor, |job| job["decision"] == "accepted");
+    let decided = editor.job(|job| job["decision"] == "accepted");
     assert_eq!(decided["id"], id);
-    let listed = ask(&mut editor, "stitchcuda/jobs", json!({}));
+    let listed = editor.ask("stitchcuda/jobs", json!({}));
     assert_eq!(listed["jobs"][0]["decision"], "accepted");
 }
 
@@ -115,9 +93,9 @@ fn nothing_is_edited_over_a_text_that_changed() {
     edit["textDocument"]["uri"] = json!(editor.uri);
     editor.server.notify("textDocument/didChange", &edit).unwrap();
     let run = json!({"run": offer["run"]});
-    let said = refused(&mut editor, "stitchcuda/accept", run.clone());
+    let said = editor.refused("stitchcuda/accept", run.clone());
     assert!(said.contains("e.cu has changed") && said.contains("stitchcuda runs diff "), "{said}");
-    let candidate = ask(&mut editor, "stitchcuda/candidate", run.clone());
+    let candidate = editor.ask("stitchcuda/candidate", run.clone());
     assert_eq!((&candidate["isCurrent"], &candidate["version"]), (&json!(false), &Value::Null));
     // Undone, it is the same text again.
     let mut undo = change(3, "", 4);
@@ -130,18 +108,18 @@ fn nothing_is_edited_over_a_text_that_changed() {
     editor.server.answer(&request, &json!({"applied": false, "failureReason": "busy"})).unwrap();
     let said = editor.next(|message| message["method"] == "window/showMessage");
     assert!(said["params"]["message"].as_str().unwrap().contains("was not made (busy)"), "{said}");
-    ask(&mut editor, "stitchcuda/reject", json!({"run": offer["run"]}));
-    job(&mut editor, |job| job["decision"] == "rejected");
+    editor.ask("stitchcuda/reject", json!({"run": offer["run"]}));
+    editor.job(|job| job["decision"] == "rejected");
 }
 
 #[test]
 fn a_job_is_cancelled_by_its_number() {
     let mut editor = Editor::new(TEXT, plugin(), Value::Null);
     editor.start();
-    let id = job(&mut editor, |job| job["stage"] == "measuring the reference")["id"].clone();
-    assert_eq!(ask(&mut editor, "stitchcuda/cancel", json!({"job": id}))["cancelled"], true);
-    job(&mut editor, |job| job["state"] == "cancelled");
-    assert_eq!(ask(&mut editor, "stitchcuda/cancel", json!({"job": id}))["cancelled"], false);
+    let id = editor.job(|job| job["stage"] == "measuring the reference")["id"].clone();
+    assert_eq!(editor.ask("stitchcuda/cancel", json!({"job": id}))["cancelled"], true);
+    editor.job(|job| job["state"] == "cancelled");
+    assert_eq!(editor.ask("stitchcuda/cancel", json!({"job": id}))["cancelled"], false);
     editor.no_process_is_left();
 }
 
@@ -156,10 +134,10 @@ fn the_status_names_device_and_engine_and_can_be_paused() {
         (&status["restricted"], &status["paused"], &status["busy"]),
         (&json!(true), &json!(false), &json!(false))
     );
-    assert_eq!(ask(&mut editor, "stitchcuda/pause", json!({"paused": true}))["paused"], true);
+    assert_eq!(editor.ask("stitchcuda/pause", json!({"paused": true}))["paused"], true);
     editor.next(|message| message["method"] == "stitchcuda/status" && message["params"]["paused"] == true);
-    assert_eq!(ask(&mut editor, "stitchcuda/status", json!({}))["paused"], true);
-    let doctor = ask(&mut editor, "stitchcuda/doctor", json!({}));
+    assert_eq!(editor.ask("stitchcuda/status", json!({}))["paused"], true);
+    let doctor = editor.ask("stitchcuda/doctor", json!({}));
     assert!(doctor["text"].as_str().unwrap().contains("nvcc") && doctor["items"].is_array(), "{doctor}");
 }
 
@@ -168,11 +146,11 @@ fn numbers_have_lines_and_are_gone_with_an_edit_of_their_kernel() {
     let mut editor = Editor::new(TEXT, plugin(), Value::Null);
     let uri = editor.uri.clone();
     let about = json!({"textDocument": {"uri": uri}});
-    assert_eq!(ask(&mut editor, "stitchcuda/heat", about.clone())["lines"], json!([]));
+    assert_eq!(editor.ask("stitchcuda/heat", about.clone())["lines"], json!([]));
     let compile = json!({"command": "stitchcuda.recompile", "arguments": [uri]});
     editor.server.request("workspace/executeCommand", &compile).unwrap();
-    job(&mut editor, |job| job["kind"] == "compile" && job["state"] == "done");
-    let heat = ask(&mut editor, "stitchcuda/heat", about.clone());
+    editor.job(|job| job["kind"] == "compile" && job["state"] == "done");
+    let heat = editor.ask("stitchcuda/heat", about.clone());
     let number = |name: &str| {
         let lines = heat["lines"].as_array().unwrap();
         lines
@@ -193,7 +171,7 @@ fn numbers_have_lines_and_are_gone_with_an_edit_of_their_kernel() {
         "contentChanges": [{"range": {"start": {"line": 2, "character": 2}, "end": {"line": 2, "character": 2}}, "text": "int j; "}],
     });
     editor.server.notify("textDocument/didChange", &edit).unwrap();
-    assert_eq!(ask(&mut editor, "stitchcuda/heat", about)["lines"], json!([]));
+    assert_eq!(editor.ask("stitchcuda/heat", about)["lines"], json!([]));
 }
 
 #[test]
@@ -203,9 +181,9 @@ fn a_profile_heats_lines_until_their_function_changes() {
     let about = json!({"textDocument": {"uri": uri}});
     let profile = json!({"command": "stitchcuda.profile", "arguments": [uri]});
     editor.server.request("workspace/executeCommand", &profile).unwrap();
-    let done = job(&mut editor, |job| job["kind"] == "profile" && job["state"] != "running");
+    let done = editor.job(|job| job["kind"] == "profile" && job["state"] != "running");
     assert_eq!((&done["state"], &done["device"]), (&json!("done"), &json!("sim:h200")), "{done}");
-    let heat = ask(&mut editor, "stitchcuda/heat", about.clone());
+    let heat = editor.ask("stitchcuda/heat", about.clone());
     let hottest = heat["lines"].as_array().unwrap().iter().find(|number| number["heat"] == 1.0).unwrap();
     assert_eq!((&hottest["line"], &hottest["quantity"]), (&json!(3), &json!("traffic")), "{heat}");
     assert!(hottest["label"].as_str().unwrap().contains("64 sectors"), "{hottest}");
@@ -216,10 +194,10 @@ fn a_profile_heats_lines_until_their_function_changes() {
         })
     };
     editor.server.notify("textDocument/didChange", &insert(2, 0)).unwrap();
-    let moved = ask(&mut editor, "stitchcuda/heat", about.clone());
+    let moved = editor.ask("stitchcuda/heat", about.clone());
     assert_eq!(moved["lines"][0]["line"], 4, "{moved}");
     editor.server.notify("textDocument/didChange", &insert(3, 3)).unwrap();
-    assert_eq!(ask(&mut editor, "stitchcuda/heat", about)["lines"], json!([]));
+    assert_eq!(editor.ask("stitchcuda/heat", about)["lines"], json!([]));
     let refused = editor.server.request("workspace/executeCommand", &profile).unwrap();
     assert!(refused["error"]["message"].as_str().unwrap().contains("not saved"), "{refused}");
 }
@@ -236,7 +214,7 @@ fn what_names_nothing_is_refused_in_words() {
         ("stitchcuda/heat", json!({"textDocument": {"uri": "file:///nowhere.cu"}}), "an open document"),
         ("stitchcuda/unknown", json!({}), "not known"),
     ] {
-        let answer = refused(&mut editor, method, params);
+        let answer = editor.refused(method, params);
         assert!(answer.contains(said), "{method}: {answer}");
     }
 }

@@ -19,7 +19,7 @@ export async function offerBuild(context: vscode.ExtensionContext, said: string)
 
 /** Builds and installs the server from a checkout with `cargo install`. */
 export async function buildServer(context: vscode.ExtensionContext): Promise<void> {
-  const checkout = (await checkouts(context)) ?? (await ask());
+  const checkout = checkoutOf(context) ?? (await ask());
   if (!checkout) {
     return;
   }
@@ -38,7 +38,7 @@ export async function buildServer(context: vscode.ExtensionContext): Promise<voi
 }
 
 /** The checkout that the extension itself, or an open folder, is part of. */
-async function checkouts(context: vscode.ExtensionContext): Promise<string | undefined> {
+function checkoutOf(context: vscode.ExtensionContext): string | undefined {
   const open = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
   return [path.join(context.extensionPath, "..", ".."), ...open].find(isCheckout);
 }
@@ -59,5 +59,5 @@ async function ask(): Promise<string | undefined> {
 
 function isCheckout(folder: string): boolean {
   const manifest = path.join(folder, "server", "cli", "Cargo.toml");
-  return fs.existsSync(manifest) && /name = "stitchcuda"/.test(fs.readFileSync(manifest, "utf8"));
+  return fs.existsSync(manifest) && fs.readFileSync(manifest, "utf8").includes('name = "stitchcuda"');
 }

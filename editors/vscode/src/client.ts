@@ -21,7 +21,7 @@ export const SELECTOR: { scheme: string; language: string }[] = [
 class AskForPlugin implements StaticFeature {
   fillClientCapabilities(capabilities: ClientCapabilities): void {
     const experimental = (capabilities.experimental ??= {}) as Record<string, unknown>;
-    experimental["stitchcuda"] = { jobs: true, review: true, status: true };
+    experimental.stitchcuda = { jobs: true, review: true, status: true };
   }
   initialize(): void {}
   getState(): FeatureState {
@@ -49,6 +49,8 @@ export function makeClient(command: string, environment: Record<string, string>,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     diagnosticCollectionName: "stitchcuda",
     initializationOptions: { workspaceTrusted: vscode.workspace.isTrusted },
+    // Servers that pull settings are told by this that there are new ones.
+    // eslint-disable-next-line @typescript-eslint/no-deprecated
     synchronize: { configurationSection: "stitchcuda" },
     middleware: {
       executeCommand: async (name, args, next) => {

@@ -7,6 +7,7 @@ import { showText } from "./explain";
 import type { Extension } from "./extension";
 import { cancelJob, doctor, type Job, listRuns, pause, readRun } from "./protocol";
 import type { Report } from "./report";
+import { pickAgainst } from "./results";
 import { runOf } from "./review";
 import { hasKey, removeKey, setKey } from "./secrets";
 import { speedup } from "./words";
@@ -16,7 +17,10 @@ type Command = (...args: never[]) => unknown;
 export function registerCommands(extension: Extension): vscode.Disposable[] {
   const { context, reviews } = extension;
   const commands: Record<string, Command> = {
-    "stitchcuda.optimizeSelection": () => onEditor((editor) => optimize(extension, editor)),
+    "stitchcuda.optimizeSelection": () => onEditor((editor) => onSelection(extension, "stitchcuda.optimize", editor)),
+    "stitchcuda.planSelection": () => onEditor((editor) => onSelection(extension, "stitchcuda.plan", editor)),
+    "stitchcuda.verifyFile": (against?: unknown) => onEditor((editor) => verify(extension, editor, against)),
+    "stitchcuda.showVerdict": (job?: Job) => extension.results.showVerdict(job),
     "stitchcuda.compileFile": () => onEditor((editor) => serverCommand(extension, "stitchcuda.recompile", uriOf(extension, editor))),
     "stitchcuda.profileFile": () => onEditor((editor) => profile(extension, editor)),
     "stitchcuda.toggleHeat": () => extension.heat.toggle(),
@@ -25,10 +29,11 @@ export function registerCommands(extension: Extension): vscode.Disposable[] {
     "stitchcuda.reviewCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.open(run)),
     "stitchcuda.acceptCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.accept(run)),
     "stitchcuda.rejectCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.reject(run)),
-    "stitchcuda.showEvidence": (of?: unknown) => onRun(extension, of, async ({ run }) => {
-      const report = await extension.running().sendRequest(readRun, { run });
-      showEvidence(run, report as unknown as Report);
-    }),
+    "stitchcuda.showEvidence": (of?: unknown) =>
+      onRun(extension, of, async ({ run }) => {
+        const report = await extension.running().sendRequest(readRun, { run });
+        showEvidence(run, report as unknown as Report);
+      }),
     "stitchcuda.openRun": () => vscode.commands.executeCommand("stitchcuda.showEvidence"),
     "stitchcuda.setKey": (key?: string) => setKey(context, typeof key === "string" ? key : undefined),
     "stitchcuda.removeKey": () => removeKey(context),
@@ -73,9 +78,16 @@ function serverCommand(extension: Extension, command: string, argument: unknown)
 }
 
 /** What is selected, or what the cursor is in. */
-function optimize(extension: Extension, editor: vscode.TextEditor): Thenable<unknown> {
+function onSelection(extension: Extension, command: string, editor: vscode.TextEditor, more: object = {}): Thenable<unknown> {
   const range = extension.running().code2ProtocolConverter.asRange(editor.selection);
-  return serverCommand(extension, "stitchcuda.optimize", { uri: uriOf(extension, editor), range });
+  return serverCommand(extension, command, { uri: uriOf(extension, editor), range, ...more });
+}
+
+/** Against what is given, as the server takes it, or against what the person picks. */
+async function verify(extension: Extension, editor: vscode.TextEditor, given: unknown): Promise<unknown> {
+  const isAgainst = typeof given === "object" && given !== null && ("candidate" in given || "reference" in given);
+  const against = isAgainst ? given : await pickAgainst(extension, editor.document);
+  return against && onSelection(extension, "stitchcuda.verify", editor, against);
 }
 
 /** Heat is what a profile is for, so it is turned on. */

@@ -11,7 +11,7 @@ export function debugInformation(
 ): string {
   const changed = changedSettings(context);
   const rows = [
-    `extension: ${String((context.extension.packageJSON as { version: string }).version)}`,
+    `extension: ${(context.extension.packageJSON as { version: string }).version}`,
     `editor: ${vscode.env.appName} ${vscode.version} on ${process.platform} ${process.arch}`,
     `remote: ${vscode.env.remoteName ?? "no"}`,
     `trusted: ${vscode.workspace.isTrusted}`,

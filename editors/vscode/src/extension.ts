@@ -9,8 +9,9 @@ import { Heat } from "./heat";
 import { Jobs } from "./jobs";
 import { type Located, locate, NotLocated } from "./locate";
 import { lazyChannel, traceChannel } from "./output";
-import { jobChanged, listJobs, reviewOffered, statusChanged } from "./protocol";
+import { jobChanged, listJobs, listRuns, reviewOffered, statusChanged } from "./protocol";
 import { Restarts } from "./restarts";
+import { Results } from "./results";
 import { Reviews } from "./review";
 import { secretEnvironment } from "./secrets";
 import { StatusItems } from "./status";
@@ -22,6 +23,7 @@ export class Extension implements vscode.Disposable {
   readonly jobs = new Jobs();
   readonly status = new StatusItems();
   readonly reviews = new Reviews(() => this.running(), this.jobs);
+  readonly results = new Results(this);
   readonly heat: Heat;
   readonly restarts = new Restarts(() => this.restart());
   client: LanguageClient | undefined;
@@ -70,19 +72,27 @@ export class Extension implements vscode.Disposable {
       if (job.state !== "running") {
         this.heat.later();
       }
+      void this.results.ended(job);
     });
     client.onDidChangeState(({ newState }) => {
       if (client !== this.client) {
         return;
       }
       if (newState === State.Running) {
-        void client.sendRequest(listJobs, {}).then(({ jobs }) => this.jobs.reset(jobs), () => {});
+        this.results.reset();
+        void this.list(client).catch(() => {});
         this.heat.later();
       } else if (newState === State.Stopped) {
-        this.jobs.reset([]);
+        this.jobs.reset([], []);
         this.status.stopped("the server ended");
       }
     });
+  }
+
+  /** What there is when a server starts: its jobs, and the runs of before. */
+  private async list(client: LanguageClient): Promise<void> {
+    const [{ jobs }, { runs }] = await Promise.all([client.sendRequest(listJobs, {}), client.sendRequest(listRuns, {})]);
+    this.jobs.reset(jobs, runs);
   }
 
   dispose(): void {

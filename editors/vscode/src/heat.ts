@@ -62,7 +62,7 @@ export class Heat implements vscode.Disposable {
     if (this.isOn) {
       const uri = client.code2ProtocolConverter.asUri(document.uri);
       const heat = await client.sendRequest(readHeat, { textDocument: { uri } }).catch(() => undefined);
-      if (!heat || heat.version !== version || document.version !== version) {
+      if (heat?.version !== version || document.version !== version) {
         return;
       }
       numbers = heat.lines;
@@ -80,7 +80,9 @@ export class Heat implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.timer);
-    [...this.levels, ...this.parts].forEach((part) => part.dispose());
+    for (const part of [...this.levels, ...this.parts]) {
+      part.dispose();
+    }
   }
 }
 

@@ -1,21 +1,41 @@
-// The view of jobs: what runs and what ended, each as the server told it last.
+// The view of jobs: what runs, what ended since the server was started, and the runs of before, which their folders keep.
+import * as path from "node:path";
 import * as vscode from "vscode";
-import type { Job } from "./protocol";
+import type { Job, RunSummary } from "./protocol";
 import { speedup } from "./words";
+
+/** Runs of before that are listed; all of them can be had with `Open a Run's Report`. */
+const MOST_EARLIER = 50;
+
+/** A run of before the server was started. */
+export interface Earlier {
+  run: string;
+  summary: RunSummary;
+}
+
+interface Group {
+  group: "running" | "finished" | "earlier";
+}
+
+type Node = Group | Job | Earlier;
+
+const TITLES = { running: "Running", finished: "Finished", earlier: "Earlier Runs" };
 
 /** Compiles come with every save, and say what they found elsewhere. */
 const isListed = (job: Job): boolean => job.kind !== "compile";
 const isOver = (job: Job): boolean => job.state !== "queued" && job.state !== "running";
 
-export class Jobs implements vscode.TreeDataProvider<Job>, vscode.Disposable {
+export class Jobs implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly jobs = new Map<number, Job>();
-  private readonly changed = new vscode.EventEmitter<Job | undefined>();
+  private runs: RunSummary[] = [];
+  private readonly changed = new vscode.EventEmitter<Node | undefined>();
   private readonly told = new vscode.EventEmitter<Job>();
   readonly onDidChangeTreeData = this.changed.event;
   /** Each job as it is told. */
   readonly onJob = this.told.event;
-  private readonly view: vscode.TreeView<Job>;
+  private readonly view: vscode.TreeView<Node>;
   private readonly bar: vscode.StatusBarItem;
+  private readonly folders = vscode.workspace.onDidChangeWorkspaceFolders(() => this.show());
 
   constructor() {
     this.view = vscode.window.createTreeView("stitchcuda.jobs", { treeDataProvider: this });
@@ -39,16 +59,28 @@ export class Jobs implements vscode.TreeDataProvider<Job>, vscode.Disposable {
     return [...this.jobs.values()].find((job) => job.run === run);
   }
 
+  /** Runs of files of this workspace that no job of now made, the newest first. */
+  earlier(): Earlier[] {
+    const folders = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath + path.sep);
+    const isHere = (run: RunSummary): boolean => folders.length === 0 || folders.some((folder) => run.file.startsWith(folder));
+    const listed = this.runs.filter((run) => isHere(run) && !this.ofRun(run.id));
+    return listed
+      .slice(-MOST_EARLIER)
+      .reverse()
+      .map((summary) => ({ run: summary.id, summary }));
+  }
+
   update(job: Job): void {
     this.jobs.set(job.id, job);
     this.told.fire(job);
     this.show();
   }
 
-  /** A server that starts anew counts its jobs anew; runs that ended stay to be read. */
-  reset(jobs: Job[]): void {
+  /** A server that starts anew counts its jobs anew. What runs came to is in their folders. */
+  reset(jobs: Job[], runs: RunSummary[]): void {
     this.jobs.clear();
     jobs.forEach((job) => this.jobs.set(job.id, job));
+    this.runs = runs;
     this.show();
   }
 
@@ -73,32 +105,75 @@ export class Jobs implements vscode.TreeDataProvider<Job>, vscode.Disposable {
     }
   }
 
-  getTreeItem(job: Job): vscode.TreeItem {
-    const item = new vscode.TreeItem(job.title);
-    item.id = String(job.id);
-    item.description = describe(job);
-    item.iconPath = icon(job);
-    item.tooltip = tooltip(job);
-    item.contextValue = [isOver(job) ? "over" : "running", job.run ? "run" : "", job.decision === "open" ? "open" : ""]
-      .filter(Boolean)
-      .join(" ");
-    if (job.run && isOver(job)) {
-      const command = job.attempt ? "stitchcuda.reviewCandidate" : "stitchcuda.showEvidence";
-      item.command = { command, title: "Open", arguments: [job] };
+  getTreeItem(node: Node): vscode.TreeItem {
+    if ("group" in node) {
+      return this.groupItem(node);
     }
+    return "summary" in node ? earlierItem(node) : jobItem(node);
+  }
+
+  private groupItem({ group }: Group): vscode.TreeItem {
+    // What is long over is out of the way, unless there is nothing else.
+    const isOpen = group !== "earlier" || this.list().length === 0;
+    const state = isOpen ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
+    const item = new vscode.TreeItem(TITLES[group], state);
+    item.id = `${group} ${String(isOpen)}`;
+    item.contextValue = "group";
     return item;
   }
 
-  getChildren(job?: Job): Job[] {
-    return job ? [] : this.list();
+  getChildren(node?: Node): Node[] {
+    if (!node) {
+      const groups: Group[] = [{ group: "running" }, { group: "finished" }, { group: "earlier" }];
+      return groups.filter((group) => this.getChildren(group).length > 0);
+    }
+    if (!("group" in node)) {
+      return [];
+    }
+    return node.group === "earlier" ? this.earlier() : this.list().filter((job) => isOver(job) === (node.group === "finished"));
   }
 
   dispose(): void {
-    this.view.dispose();
-    this.bar.dispose();
-    this.changed.dispose();
-    this.told.dispose();
+    const parts: { dispose: () => unknown }[] = [this.view, this.bar, this.changed, this.told, this.folders];
+    for (const part of parts) {
+      part.dispose();
+    }
   }
+}
+
+function jobItem(job: Job): vscode.TreeItem {
+  const item = new vscode.TreeItem(job.title);
+  item.id = String(job.id);
+  item.description = describe(job);
+  item.iconPath = icon(job);
+  item.tooltip = tooltip(job);
+  item.contextValue = [
+    isOver(job) ? "over" : "running",
+    job.run ? "run" : "",
+    job.answer ? "verdict" : "",
+    job.decision === "open" ? "open" : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
+  if (isOver(job) && (job.run ?? job.answer)) {
+    const command = job.answer ? "stitchcuda.showVerdict" : job.attempt ? "stitchcuda.reviewCandidate" : "stitchcuda.showEvidence";
+    item.command = { command, title: "Open", arguments: [job] };
+  }
+  return item;
+}
+
+function earlierItem(node: Earlier): vscode.TreeItem {
+  const { id, target, started, device, gain, onlyPlan, finished, attempts, engine } = node.summary;
+  const item = new vscode.TreeItem(target);
+  item.id = id;
+  const came = onlyPlan ? "plan" : gain ? speedup(gain, device) : "nothing better";
+  item.description = [came, finished ? "" : "not at its end", new Date(started).toLocaleString()].filter(Boolean).join(" · ");
+  item.iconPath = new vscode.ThemeIcon(onlyPlan ? "checklist" : "history");
+  const tried = onlyPlan ? "nothing was attempted" : `${attempts} attempts`;
+  item.tooltip = [target, `${tried} on ${device} by the ${engine} engine`, `run ${id}`].join("\n");
+  item.contextValue = gain ? "over run kept" : "over run";
+  item.command = { command: gain ? "stitchcuda.reviewCandidate" : "stitchcuda.showEvidence", title: "Open", arguments: [node] };
+  return item;
 }
 
 function describe(job: Job): string {
@@ -106,23 +181,27 @@ function describe(job: Job): string {
   if (!isOver(job)) {
     return [gain, job.stage ?? job.state].filter(Boolean).join(" · ");
   }
-  const nothing = job.kind === "optimize" && !job.speedup ? "nothing better" : "done";
+  const nothing = job.kind === "optimize" && !job.speedup ? "nothing better" : (job.answer?.replaceAll("-", " ") ?? "done");
   const end = job.state === "done" ? (job.decision ?? nothing) : job.state;
   return [gain, end === "open" ? "to review" : end].filter(Boolean).join(" · ");
 }
 
 function icon(job: Job): vscode.ThemeIcon {
   const colour = (name: string): vscode.ThemeColor => new vscode.ThemeColor(name);
+  const failed = new vscode.ThemeIcon("error", colour("testing.iconFailed"));
   switch (job.state) {
     case "queued":
       return new vscode.ThemeIcon("clock");
     case "running":
       return new vscode.ThemeIcon("sync~spin");
     case "failed":
-      return new vscode.ThemeIcon("error", colour("testing.iconFailed"));
+      return failed;
     case "cancelled":
       return new vscode.ThemeIcon("circle-slash");
     case "done":
+      if (job.answer && job.answer !== "correct") {
+        return failed;
+      }
       return job.decision === "open" ? new vscode.ThemeIcon("diff") : new vscode.ThemeIcon("pass", colour("testing.iconPassed"));
   }
 }

@@ -26,25 +26,62 @@ export async function locate(configured: string, extensionFolder: string): Promi
   if (fs.existsSync(bundled)) {
     return probe(bundled, "packed with the extension");
   }
-  for (const folder of (process.env["PATH"] ?? "").split(path.delimiter).filter(Boolean)) {
+  for (const folder of (process.env.PATH ?? "").split(path.delimiter).filter(Boolean)) {
     const candidate = path.join(folder, NAME);
     if (fs.existsSync(candidate)) {
       return probe(candidate, "found in PATH");
     }
   }
-  throw new NotLocated("The server `stitchcuda` was not found: `stitchcuda.server.path` is unset, this package holds no binary, and there is none in PATH.");
+  throw new NotLocated(
+    "The server `stitchcuda` was not found: `stitchcuda.server.path` is unset, this package holds no binary, and there is none in PATH.",
+  );
 }
 
-function probe(program: string, origin: string): Promise<Located> {
-  return new Promise((resolve, reject) => {
-    execFile(program, ["--version"], { timeout: LONGEST_PROBE }, (error, stdout) => {
-      const version = stdout.trim();
-      if (error || !version.startsWith("stitchcuda")) {
-        const said = error ? error.message.split("\n", 1)[0] : `it says \`${version.slice(0, 80)}\``;
-        reject(new NotLocated(`${program} (${origin}) does not run as a StitchCUDA server: ${said}.`));
-      } else {
-        resolve({ path: program, origin, version });
+/** Sees that a program is there, runs, is ours, and has a language server: each trouble in a sentence, with the setting that helps. */
+async function probe(program: string, origin: string): Promise<Located> {
+  const refuse = (trouble: string): NotLocated =>
+    new NotLocated(`${program} (${origin}) ${trouble.replace(/[.\s]+$/, "")}. Name another with \`stitchcuda.server.path\`, or build one.`);
+  if (!fs.existsSync(program)) {
+    throw refuse("is not there");
+  }
+  if (!isExecutable(program)) {
+    throw refuse("is not executable");
+  }
+  const asked = await run(program, ["--version"]);
+  const version = asked.out.trim();
+  if (asked.trouble !== undefined) {
+    throw refuse(`can't be run: it ${asked.trouble}`);
+  }
+  if (!version.startsWith("stitchcuda")) {
+    throw refuse(`is no StitchCUDA server: it says \`${version.slice(0, 80)}\``);
+  }
+  const served = await run(program, ["lsp", "--help"]);
+  if (served.trouble !== undefined) {
+    throw refuse(`is too old, or has no language server (${version}): \`stitchcuda lsp\` ${served.trouble}`);
+  }
+  return { path: program, origin, version };
+}
+
+function isExecutable(program: string): boolean {
+  try {
+    fs.accessSync(program, fs.constants.X_OK);
+    return fs.statSync(program).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** What a program prints; where it ends badly, how, with the first line that it said. */
+function run(program: string, args: string[]): Promise<{ out: string; trouble?: string }> {
+  return new Promise((resolve) => {
+    execFile(program, args, { timeout: LONGEST_PROBE }, (error, out, err) => {
+      if (!error) {
+        resolve({ out });
+        return;
       }
+      const said = err.trim().split("\n", 1)[0];
+      const how = typeof error.code === "number" ? `ends with status ${error.code}` : `fails (${error.code ?? error.signal ?? "unknown"})`;
+      resolve({ out, trouble: said ? `${how}: ${said}` : how });
     });
   });
 }

@@ -25,6 +25,7 @@ export function lazyChannel(name: string): Lazy {
     appendLine: (text) => make().appendLine(text),
     replace: (text) => make().replace(text),
     clear: () => made?.clear(),
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- the interface has both overloads
     show: () => make().show(true),
     hide: () => made?.hide(),
     trace: (text, ...more) => make().trace(text, ...(more as unknown[])),
@@ -48,7 +49,9 @@ export function traceChannel(name: string): Lazy {
   const make = (): vscode.OutputChannel => (made ??= vscode.window.createOutputChannel(name));
   const write = (text: unknown): void => make().appendLine(String(text));
   const level = (): vscode.LogLevel =>
-    vscode.workspace.getConfiguration("stitchcuda").get("trace.server", "off") === "off" ? vscode.LogLevel.Off : vscode.LogLevel.Trace;
+    vscode.workspace.getConfiguration("stitchcuda").get<string>("trace.server", "off") === "off"
+      ? vscode.LogLevel.Off
+      : vscode.LogLevel.Trace;
   const changed = new vscode.EventEmitter<vscode.LogLevel>();
   const heard = vscode.workspace.onDidChangeConfiguration((event) => {
     if (event.affectsConfiguration("stitchcuda.trace")) {
@@ -65,6 +68,7 @@ export function traceChannel(name: string): Lazy {
     appendLine: write,
     replace: (text) => make().replace(text),
     clear: () => made?.clear(),
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- the interface has both overloads
     show: () => make().show(true),
     hide: () => made?.hide(),
     trace: write,

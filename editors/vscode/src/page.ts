@@ -1,5 +1,5 @@
 // The page of a run, made of escaped text only.
-import type { Attempt, Report, Verdict } from "./report";
+import type { Attempt, PlanEntry, Report, Verdict } from "./report";
 
 /** Text that is shown as it is, whatever it holds. */
 export function escape(text: unknown): string {
@@ -7,7 +7,7 @@ export function escape(text: unknown): string {
   return String(text).replace(/[&<>"']/g, (sign) => signs[sign] ?? sign);
 }
 
-/** The whole page. Nothing may be loaded by it, and only the style sheet with this nonce counts. */
+/** The page of a run. Nothing may be loaded by it, and only the style sheet with this nonce counts. */
 export function page(report: Report, nonce: string): string {
   const { manifest, history, patch } = report;
   const attempts = history.filter((entry): entry is Attempt => entry.entry === "attempt");
@@ -21,19 +21,36 @@ export function page(report: Report, nonce: string): string {
     `<p class="said">${escape(conclusion?.said ?? "The run is not at its end.")}</p>`,
     `<p class="about">${escape(`${manifest.started} · ${manifest.device} · ${engine} · run ${manifest.id}`)}</p>`,
     best?.verdict ? section("The verdict", verdict(best.verdict)) : "",
-    section("Attempts", table(["", "task", "outcome", ""], attempts.map(attemptRow))),
+    attempts.length > 0 ? section("Attempts", table(["", "task", "outcome", ""], attempts.map(attemptRow))) : "",
     ...plans.map((entry) => section(entry.reason ? "A further plan" : "The plan", plan(entry.plan, entry.reason))),
     patch ? section("The patch", diff(patch)) : "",
     baseline ? section("Measured: the code as it was", pre(baseline.profile)) : "",
     best ? section(`Measured: attempt ${best.number}`, pre(best.profile)) : "",
     `<p class="about">${escape(report.folder)}</p>`,
   ];
+  return whole(manifest.target, parts, nonce);
+}
+
+/** The page of a verification, under the same rules. */
+export function verdictPage(of: Verdict, said: string, nonce: string): string {
+  const found = of.findings.map((finding) => [finding.severity, finding.code, finding.message, finding.advice ?? ""].map(escape));
+  const parts = [
+    `<h1>${escape(of.candidate)}</h1>`,
+    `<p class="said">${escape(said)}</p>`,
+    `<p class="about">${escape(`against ${of.reference}`)}</p>`,
+    found.length > 0 ? section("What was found", table(["", "code", "", "what to do"], found)) : "",
+    section("The verdict", verdict(of)),
+  ];
+  return whole(of.candidate, parts, nonce);
+}
+
+function whole(title: string, parts: string[], nonce: string): string {
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="UTF-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-${nonce}';">
-<title>${escape(manifest.target)}</title>
+<title>${escape(title)}</title>
 <style nonce="${nonce}">${STYLE}</style>
 </head>
 <body>
@@ -63,30 +80,33 @@ function attemptRow(attempt: Attempt): string[] {
   const gain = attempt.gain ? `${attempt.gain.toFixed(2)}×` : "";
   const interval = attempt.interval ? ` (95%: ${attempt.interval.map((end) => end.toFixed(2)).join(" to ")})` : "";
   const outcome = `<span class="${attempt.outcome === "kept" ? "kept" : "not"}">${escape(attempt.said)}</span>`;
-  return [String(attempt.number), `${escape(attempt.title)}<br><small>${escape(attempt.explanation)}</small>`, outcome, escape(gain + interval)];
+  return [
+    String(attempt.number),
+    `${escape(attempt.title)}<br><small>${escape(attempt.explanation)}</small>`,
+    outcome,
+    escape(gain + interval),
+  ];
 }
 
 function verdict(of: Verdict): string {
   const rows = of.compared.map((compared) =>
-    [
-      compared.what,
-      compared.inputs,
-      compared.readAs,
-      `${compared.count}`,
-      `${compared.different}`,
-      `${compared.tolerance}`,
-    ].map(escape),
+    [compared.what, compared.inputs, compared.readAs, `${compared.count}`, `${compared.different}`, `${compared.tolerance}`].map(escape),
   );
   return [
     `<p>${escape(`${of.answer} on ${of.device}; inputs: ${of.inputs}`)}</p>`,
-    table(["compared", "inputs", "read as", "values", "different", "tolerance"], rows),
+    rows.length > 0 ? table(["compared", "inputs", "read as", "values", "different", "tolerance"], rows) : "",
     of.notChecked.length > 0 ? `<h3>Not checked</h3>${list(of.notChecked)}` : "",
     list(of.notes),
   ].join("");
 }
 
-function plan(of: { summary: string; tasks: { title: string; description: string }[] }, reason?: string | null): string {
-  const tasks = of.tasks.map((task) => `<li>${escape(task.title)}<br><small>${escape(task.description)}</small></li>`);
+function plan(of: PlanEntry["plan"], reason?: string | null): string {
+  const tasks = of.tasks.map(({ title, description, expectedGain }) => {
+    const more = [description, expectedGain && `Expected: ${expectedGain}`]
+      .filter(Boolean)
+      .map((text) => `<br><small>${escape(text)}</small>`);
+    return `<li>${escape(title)}${more.join("")}</li>`;
+  });
   return `<p>${escape(reason ?? of.summary)}</p><ol>${tasks.join("")}</ol>`;
 }
 

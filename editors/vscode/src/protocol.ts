@@ -1,11 +1,12 @@
 // The messages of editors/PROTOCOL.md.
 import { NotificationType, RequestType } from "vscode-languageclient/node";
+import type { Verdict } from "./report";
 
 export type JobState = "queued" | "running" | "done" | "failed" | "cancelled";
 
 export interface Job {
   id: number;
-  kind: "compile" | "install" | "profile" | "verify" | "optimize";
+  kind: "compile" | "install" | "profile" | "verify" | "plan" | "optimize";
   title: string;
   state: JobState;
   stage?: string;
@@ -19,6 +20,7 @@ export interface Job {
   speedup?: number;
   attempt?: number;
   said?: string;
+  answer?: string;
   decision?: "open" | "accepted" | "rejected";
 }
 
@@ -67,8 +69,10 @@ export interface RunSummary {
   id: string;
   started: string;
   target: string;
+  file: string;
   device: string;
   engine: string;
+  onlyPlan: boolean;
   attempts: number;
   gain?: number | null;
   finished: boolean;
@@ -102,6 +106,7 @@ export const reviewOffered = new NotificationType<Review>("stitchcuda/review");
 
 export const listJobs = new RequestType<object, { jobs: Job[] }, void>("stitchcuda/jobs");
 export const cancelJob = new RequestType<{ job: number }, { cancelled: boolean }, void>("stitchcuda/cancel");
+export const readVerdict = new RequestType<{ job: number }, Verdict, void>("stitchcuda/verdict");
 export const listRuns = new RequestType<object, { runs: RunSummary[] }, void>("stitchcuda/runs");
 export const readRun = new RequestType<RunRef, Record<string, unknown>, void>("stitchcuda/run");
 export const readCandidate = new RequestType<RunRef, Candidate, void>("stitchcuda/candidate");

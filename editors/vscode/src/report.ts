@@ -13,11 +13,21 @@ export interface Compared {
   tolerance: number;
 }
 
+export interface Found {
+  code: string;
+  severity: string;
+  message: string;
+  advice?: string | null;
+}
+
 export interface Verdict {
+  reference: string;
+  candidate: string;
   answer: string;
   device: string;
   inputs: string;
   compared: Compared[];
+  findings: Found[];
   notChecked: string[];
   notes: string[];
 }

@@ -11,10 +11,12 @@ export class Restarts {
     if (!this.running) {
       return this.run();
     }
-    this.again ??= this.running.catch(() => {}).then(() => {
-      this.again = undefined;
-      return this.run();
-    });
+    this.again ??= this.running
+      .catch(() => {})
+      .then(() => {
+        this.again = undefined;
+        return this.run();
+      });
     return this.again;
   }
 

@@ -16,13 +16,15 @@ export async function hasKey(context: vscode.ExtensionContext): Promise<boolean>
 
 /** Asks for a key and keeps it. `given` is for who has it already. */
 export async function setKey(context: vscode.ExtensionContext, given?: string): Promise<boolean> {
-  const typed = given ?? (await vscode.window.showInputBox({
-    title: "Key for the Model's Endpoint",
-    prompt: "It is kept in the editor's secret store, and given to the server only.",
-    password: true,
-    ignoreFocusOut: true,
-    validateInput: (text) => (/^[\x21-\x7e]*$/.test(text.trim()) ? undefined : "A key has no spaces, and no other signs than ASCII's."),
-  }));
+  const typed =
+    given ??
+    (await vscode.window.showInputBox({
+      title: "Key for the Model's Endpoint",
+      prompt: "It is kept in the editor's secret store, and given to the server only.",
+      password: true,
+      ignoreFocusOut: true,
+      validateInput: (text) => (/^[\x21-\x7e]*$/.test(text.trim()) ? undefined : "A key has no spaces, and no other signs than ASCII's."),
+    }));
   const key = typed?.trim();
   if (!key) {
     return false;

@@ -9,14 +9,14 @@ import type { Extension } from "../src/extension";
 import type { Job } from "../src/protocol";
 
 /** Long enough for a loaded machine, in milliseconds; in seconds in the variable, for who looks for a fault. */
-export const PATIENCE = Number(process.env["STITCHCUDA_TEST_PATIENCE"] ?? 120) * 1000;
+export const PATIENCE = Number(process.env.STITCHCUDA_TEST_PATIENCE ?? 120) * 1000;
 
 /** Waits until `body` gives something. */
 export async function until<T>(what: string, body: () => T | Promise<T>, patience = PATIENCE): Promise<NonNullable<T>> {
-  for (const end = Date.now() + patience; ; ) {
+  for (const end = Date.now() + patience; ;) {
     const value = await body();
     if (value) {
-      return value as NonNullable<T>;
+      return value;
     }
     if (Date.now() > end) {
       throw new Error(`${what} did not come in ${patience / 1000} s`);
@@ -80,7 +80,9 @@ export async function startOptimizing(editor: vscode.TextEditor, text: string): 
   assert.ok(offset >= 0, `${text} is in the file`);
   const at = editor.document.positionAt(offset);
   editor.selection = new vscode.Selection(at, at.translate(0, 3));
-  const before = extension().jobs.list().map((one) => one.id);
+  const before = extension()
+    .jobs.list()
+    .map((one) => one.id);
   await vscode.commands.executeCommand("stitchcuda.optimizeSelection");
   const started = await job("the job", (one) => one.kind === "optimize" && !before.includes(one.id));
   return started.id;
@@ -88,8 +90,10 @@ export async function startOptimizing(editor: vscode.TextEditor, text: string): 
 
 /** Waits for the end of a job. */
 export function ended(id: number): Promise<Job> {
-  return job(`the end of job ${id}`, (one) => one.id === id && ["done", "failed", "cancelled"].includes(one.state) &&
-    (one.state !== "done" || one.decision !== undefined));
+  return job(
+    `the end of job ${id}`,
+    (one) => one.id === id && ["done", "failed", "cancelled"].includes(one.state) && (one.state !== "done" || one.decision !== undefined),
+  );
 }
 
 /** What the endpoint was asked. */
@@ -107,7 +111,7 @@ export class Endpoint {
   ) {}
 
   static async start(answers: string): Promise<Endpoint> {
-    const program = process.env["STITCHCUDA_TEST_ENDPOINT"];
+    const program = process.env.STITCHCUDA_TEST_ENDPOINT;
     assert.ok(program, "STITCHCUDA_TEST_ENDPOINT names the scripted endpoint");
     const child = spawn(program, [answers], { stdio: ["pipe", "pipe", "inherit"] });
     const lines = readline.createInterface({ input: child.stdout });

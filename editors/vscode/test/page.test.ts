@@ -1,10 +1,24 @@
 // The page of a run: everything a model or a program wrote is text in it, and it may load nothing.
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
-import { escape, page } from "../src/page";
-import type { Report } from "../src/report";
+import { escape, page, verdictPage } from "../src/page";
+import type { Report, Verdict } from "../src/report";
 
 const EVIL = `<script>alert(1)</script><img src=x onerror="alert('2')">`;
+
+function verdict(text: string): Verdict {
+  return {
+    reference: text,
+    candidate: text,
+    answer: text,
+    device: text,
+    inputs: text,
+    notChecked: [text],
+    notes: [text],
+    compared: [{ what: text, inputs: text, readAs: text, count: 1, different: 0, tolerance: 1e-4 }],
+    findings: [{ code: text, severity: text, message: text, advice: text }],
+  };
+}
 
 function report(text: string): Report {
   return {
@@ -14,11 +28,18 @@ function report(text: string): Report {
       { entry: "baseline", profile: text, seconds: 1 },
       { entry: "plan", plan: { summary: text, tasks: [{ title: text, description: text }] }, reason: text },
       {
-        entry: "attempt", number: 1, title: text, outcome: text, said: text, explanation: text, gain: 1.5, interval: [1.2, 1.8],
-        profile: text, seconds: 1,
+        entry: "attempt",
+        number: 1,
+        title: text,
+        outcome: text,
+        said: text,
+        explanation: text,
+        gain: 1.5,
+        interval: [1.2, 1.8],
+        profile: text,
+        seconds: 1,
         verdict: {
-          answer: text, device: text, inputs: text, notChecked: [text], notes: [text],
-          compared: [{ what: text, inputs: text, readAs: text, count: 1, different: 0, tolerance: 1e-4 }],
+          ...verdict(text),
         },
       },
       { entry: "conclusion", best: 1, gain: 1.5, said: text },
@@ -33,6 +54,20 @@ test("no text of a run becomes an element", () => {
   assert.ok(!/<[^>]*\son\w+=/i.test(html), "no element has a handler");
   // Every place that a text comes to is a place where it is shown.
   assert.ok(html.split(escape(EVIL)).length > 20);
+});
+
+test("no text of a verdict becomes an element, and all of it is there", () => {
+  const html = verdictPage(verdict(EVIL), EVIL, "n");
+  assert.ok(!/<(script|img|link|iframe)/i.test(html));
+  assert.equal(html.split(escape(EVIL)).length - 1, 16);
+  assert.match(html, /content="default-src 'none'; style-src 'nonce-n';"/);
+});
+
+test("a plan of which nothing was tried has no table of attempts", () => {
+  const whole = report("t");
+  const only: Report = { ...whole, history: whole.history.filter((entry) => entry.entry !== "attempt"), patch: null };
+  const html = page(only, "n");
+  assert.ok(!html.includes("<h2>Attempts</h2>") && html.includes("<li>t"));
 });
 
 test("the page loads nothing, and runs nothing", () => {

@@ -21,11 +21,9 @@ test("restarts never overlap, and the last one asked for is done", async () => {
 
 test("one that fails does not keep the next from being done", async () => {
   let count = 0;
-  const restarts = new Restarts(async () => {
+  const restarts = new Restarts(() => {
     count += 1;
-    if (count === 1) {
-      throw new Error("the first");
-    }
+    return count === 1 ? Promise.reject(new Error("the first")) : Promise.resolve();
   });
   const first = restarts.request();
   const second = restarts.request();

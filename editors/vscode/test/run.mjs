@@ -90,7 +90,11 @@ for (const [name, session] of Object.entries(sessions)) {
     const environment = surroundings(name);
     const settings = { "stitchcuda.server.path": path.resolve(values.server) };
     const result = await session({
-      tools, out, extension, settings, environment,
+      tools,
+      out,
+      extension,
+      settings,
+      environment,
       folder: () => workspace(name),
       vsix: values.vsix && path.resolve(values.vsix),
     });

@@ -6,14 +6,14 @@ import { optimizing } from "./scenarios/optimizing";
 import { reading } from "./scenarios/reading";
 import { surroundings } from "./scenarios/surroundings";
 
-export type Scenarios = Record<string, () => Promise<string | void>>;
+export type Scenarios = Record<string, () => Promise<unknown>>;
 
 const log = (line: string): void => console.log(`[test] ${line}`);
 
 export async function run(): Promise<void> {
   await vscode.extensions.getExtension("stitchcuda.stitchcuda")?.activate();
   const all: Scenarios = { ...reading, ...editing, ...optimizing, ...beside, ...surroundings };
-  const wanted = process.env["STITCHCUDA_TEST_ONLY"];
+  const wanted = process.env.STITCHCUDA_TEST_ONLY;
   let failed = 0;
   for (const [name, scenario] of Object.entries(all)) {
     if (wanted && !new RegExp(wanted).test(name)) {
@@ -23,7 +23,7 @@ export async function run(): Promise<void> {
     const seconds = (): string => `${((Date.now() - begun) / 1000).toFixed(1)} s`;
     try {
       const said = await scenario();
-      log(`ok   ${name}${said ? `: ${said}` : ""} (${seconds()})`);
+      log(`ok   ${name}${typeof said === "string" && said ? `: ${said}` : ""} (${seconds()})`);
     } catch (error) {
       failed += 1;
       log(`FAIL ${name} (${seconds()}): ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);

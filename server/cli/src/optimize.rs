@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Change only the functions that these lines touch, as in 10:42
     #[arg(long, value_name = "FIRST:LAST", value_parser = lines)]
     select: Option<RangeInclusive<usize>>,
+    /// Measure the target and write the plan, and try nothing of it; `runs resume` goes on from there
+    #[arg(long, conflicts_with_all = ["attempts", "apply"])]
+    plan_only: bool,
     #[command(flatten)]
     spending: Spending,
     /// How far a number may be off, relative to it, from 0 to 1; beside the kernel: `// stitchcuda: tolerance=1e-5`
@@ -56,6 +59,7 @@ impl Arguments {
         Self {
             target: path.display().to_string(),
             select: None,
+            plan_only: false,
             spending: Spending::default(),
             tolerance: None,
             precision: None,
@@ -197,6 +201,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         resume: None,
         python: arguments.called.python.clone(),
         spending: arguments.spending.clone(),
+        plan_only: arguments.plan_only,
         ending: arguments.ending.clone(),
     };
     go_on(order, out)

@@ -119,15 +119,12 @@ fn print_list(root: &Path, format: Format, out: &mut impl Write) -> Result<Statu
         Format::Human => {
             for run in runs {
                 let state = if run.finished { "" } else { ", not at its end" };
-                let gain = match run.gain {
-                    Some(gain) => format!("{gain:.2} times better"),
-                    None => "nothing better".to_owned(),
+                let came_to = match run.gain {
+                    _ if run.only_plan => "a plan".to_owned(),
+                    Some(gain) => format!("{gain:.2} times better in {} attempts", run.attempts),
+                    None => format!("nothing better in {} attempts", run.attempts),
                 };
-                writeln!(
-                    out,
-                    "{}  {} on {}: {gain} in {} attempts{state}",
-                    run.id, run.target, run.device, run.attempts
-                )?;
+                writeln!(out, "{}  {} on {}: {came_to}{state}", run.id, run.target, run.device)?;
             }
         }
     }
@@ -239,6 +236,7 @@ fn resume(
         begin: None,
         resume: Some(id.to_owned()),
         spending,
+        plan_only: false,
         ending: ending.clone(),
     };
     go_on(order, out)

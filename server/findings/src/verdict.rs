@@ -130,6 +130,43 @@ impl Verdict {
         self.answer == Answer::Correct
             && self.findings.iter().all(|finding| finding.severity > Severity::Warning)
     }
+
+    /// The answer with what was compared under which inputs, in a line.
+    pub fn summary(&self) -> String {
+        let compared: Vec<String> = self
+            .compared
+            .iter()
+            .map(|one| {
+                let wrong =
+                    if one.different > 0 { format!(", {} differ", one.different) } else { String::new() };
+                format!("{} ({} values, inputs {}{wrong})", one.what, one.count, one.inputs)
+            })
+            .collect();
+        let inputs = match &self.inputs {
+            Inputs::Drawn => "inputs drawn anew".to_owned(),
+            Inputs::Perturbed { buffers } => format!("inputs of {buffers} buffers perturbed"),
+            Inputs::Fixed { reason } => format!("inputs fixed: {reason}"),
+        };
+        let answer = if self.is_good() { "right" } else { "not right" };
+        let compared = if compared.is_empty() { "nothing compared".to_owned() } else { compared.join("; ") };
+        format!("{answer}; {inputs}; {compared}")
+    }
+
+    /// What is wrong with the candidate, in a sentence without its end.
+    pub fn trouble(&self) -> String {
+        let what = match self.answer {
+            Answer::BuildFailed => "does not compile",
+            Answer::Crashed => "crashes",
+            Answer::TimedOut => "does not come to an end",
+            Answer::Dishonest => "does not do its work where it is measured",
+            Answer::NothingCompared => "gives nothing to compare",
+            Answer::Wrong | Answer::Correct => "wrong",
+        };
+        match self.findings.iter().find(|finding| finding.severity == Severity::Error) {
+            Some(finding) => format!("{what}: {}", finding.message),
+            None => what.to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]

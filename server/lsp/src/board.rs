@@ -3,10 +3,11 @@
 //! The table of jobs knows how far each is. What is known beside that (which file, which run, what came of it) is kept here.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde_json::Value;
+use stitch_findings::{Answer, Verdict};
 use stitch_session::jobs::{JobId, JobInfo, JobKind, State};
 
 use crate::session::Session;
@@ -51,6 +52,9 @@ pub struct Card {
     /// What came of it in a sentence, with where its numbers are from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
+    /// Of a verification: the answer in a word. The whole verdict is in [`Board::verdict`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
     /// What became of the offer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
@@ -79,6 +83,7 @@ pub struct Shown {
 #[derive(Debug, Default)]
 pub struct Board {
     cards: Mutex<BTreeMap<JobId, Card>>,
+    verdicts: Mutex<BTreeMap<JobId, Arc<Verdict>>>,
     /// What was told last of each job, without its time.
     told: Mutex<HashMap<JobId, Value>>,
 }
@@ -92,6 +97,20 @@ impl Board {
     /// The job that made a run.
     pub fn job_of_run(&self, run: &str) -> Option<JobId> {
         self.cards().iter().find(|(_, card)| card.run.as_deref() == Some(run)).map(|(job, _)| *job)
+    }
+
+    /// Keeps the verdict of a job.
+    pub fn judged(&self, job: JobId, verdict: Verdict) {
+        self.verdicts().insert(job, Arc::new(verdict));
+    }
+
+    /// The verdict of a job that verified.
+    pub fn verdict(&self, job: JobId) -> Option<Arc<Verdict>> {
+        self.verdicts().get(&job).cloned()
+    }
+
+    fn verdicts(&self) -> std::sync::MutexGuard<'_, BTreeMap<JobId, Arc<Verdict>>> {
+        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn cards(&self) -> std::sync::MutexGuard<'_, BTreeMap<JobId, Card>> {
@@ -133,6 +152,7 @@ pub fn tell(session: &Session, job: JobId) {
     if board.cards().len() > MOST_CARDS {
         let is_listed = |job: &JobId| list.iter().any(|info| info.id == *job);
         board.cards().retain(|job, _| is_listed(job));
+        board.verdicts().retain(|job, _| is_listed(job));
         board.told.lock().unwrap_or_else(PoisonError::into_inner).retain(|job, _| is_listed(job));
     }
     let Some(info) = list.into_iter().find(|info| info.id == job).filter(is_shown) else { return };

@@ -34,6 +34,7 @@ const REQUESTS: &[&str] = &[
     "workspace/executeCommand",
     "stitchcuda/jobs",
     "stitchcuda/cancel",
+    "stitchcuda/verdict",
     "stitchcuda/runs",
     "stitchcuda/run",
     "stitchcuda/candidate",

@@ -52,6 +52,7 @@ mod toolkit;
 mod transport;
 mod typecheck;
 mod uri;
+mod verify;
 mod view;
 mod watchdog;
 mod watched;
@@ -146,6 +147,7 @@ fn service(session: &Arc<Session>, watchdog: &Watchdog) -> (LspService<Server>, 
         .custom_method("window/workDoneProgress/cancel", Server::cancel_progress)
         .custom_method("stitchcuda/jobs", Server::plugin_jobs)
         .custom_method("stitchcuda/cancel", Server::plugin_cancel)
+        .custom_method("stitchcuda/verdict", Server::plugin_verdict)
         .custom_method("stitchcuda/runs", Server::plugin_runs)
         .custom_method("stitchcuda/run", Server::plugin_run)
         .custom_method("stitchcuda/candidate", Server::plugin_candidate)

@@ -1,4 +1,4 @@
-//! Optimises a selection as a job, and offers the result for review.
+//! Optimises a selection as a job, and offers the result for review; or writes the plan for it, and tries nothing.
 //!
 //! The job works on the text as it was when it began, in a run's folder. Its result is offered as an edit of that version of the document,
 //! so that it is never made over text that has changed meanwhile; then, and where the person declines, it can still be had from the run.
@@ -18,8 +18,7 @@ use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
 use stitch_verifier::harness::Answers;
 use tower_lsp::ls_types::MessageType;
 
-use chosen::Judging;
-pub use chosen::{Chosen, target};
+pub use chosen::{Chosen, Judging, target};
 
 use crate::documents::Document;
 use crate::session::Session;
@@ -35,22 +34,54 @@ pub fn is_possible(session: &Session, document: &Document) -> bool {
         && session.configuration.is_trusted()
 }
 
-/// Starts to optimise a selection, in bytes of the document.
+/// How far a run goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// To a plan, of which nothing is tried.
+    Plan,
+    /// To the best candidate that is found.
+    Candidate,
+}
+
+impl Extent {
+    /// What is done by it, in a word.
+    pub fn done(self) -> &'static str {
+        match self {
+            Self::Plan => "planned",
+            Self::Candidate => "optimised",
+        }
+    }
+}
+
+/// Starts to optimise a selection, in bytes of the document, or to plan that.
 ///
 /// # Errors
 /// Why it can't be optimised.
-pub fn start(session: &Arc<Session>, document: &Arc<Document>, selection: Span) -> Result<JobId, String> {
-    let chosen = target(session, document, selection)?;
+pub fn start(
+    session: &Arc<Session>,
+    document: &Arc<Document>,
+    selection: Span,
+    extent: Extent,
+) -> Result<JobId, String> {
+    let chosen = target(session, document, Some(selection))?;
     let of = chosen.name().or_else(|| chosen.scope().first().cloned()).unwrap_or_default();
-    let request = Request::new(JobKind::Optimize, format!("Optimize {of}")).limit(Limit::Processor);
+    let (kind, what) = match extent {
+        Extent::Plan => (JobKind::Plan, "Plan"),
+        Extent::Candidate => (JobKind::Optimize, "Optimize"),
+    };
+    let request = Request::new(kind, format!("{what} {of}")).limit(Limit::Processor);
     let (for_job, optimised) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
         let job = context.id();
-        let (run, conclusion) = work(&for_job, &optimised, chosen, selection, &context).await?;
+        let (run, conclusion) = work(&for_job, &optimised, chosen, (selection, extent), &context).await?;
         for_job.board.write(job, |card| {
             card.said = Some(conclusion.said.clone());
             (card.attempt, card.speedup) = (conclusion.best, conclusion.gain);
         });
+        if extent == Extent::Plan {
+            told(&for_job, run.manifest(), &conclusion);
+            return Ok(());
+        }
         // The job is over; that the person takes time to look at the result is not part of it.
         tokio::spawn(review::offer(for_job.clone(), job, optimised.clone(), run, conclusion));
         Ok(())
@@ -58,12 +89,21 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>, selection: Span) 
     Ok(job.id())
 }
 
+/// Says what a plan holds to whom no plugin shows it.
+fn told(session: &Session, manifest: &Manifest, conclusion: &Conclusion) {
+    if !session.features().plugin.jobs {
+        let Manifest { target, id, .. } = manifest;
+        let said = format!("{target}: {} All of it: `stitchcuda runs show {id}`.", conclusion.said);
+        session.notices.show(MessageType::INFO, said);
+    }
+}
+
 /// From the document to the end of the run.
 async fn work(
     session: &Arc<Session>,
     document: &Arc<Document>,
     chosen: Chosen,
-    selection: Span,
+    (selection, extent): (Span, Extent),
     context: &Context,
 ) -> Result<(Run, Conclusion), JobError> {
     let path = document.path.clone().ok_or_else(|| JobError::failed("The document is no file."))?;
@@ -74,6 +114,10 @@ async fn work(
         engine.check_python().map_err(JobError::Failed)?;
     }
     let runs = runs::folder().map_err(JobError::Failed)?;
+    let budget = match extent {
+        Extent::Plan => engine.budget(&config).only_plan(),
+        Extent::Candidate => engine.budget(&config),
+    };
     let judging = Judging::prepare(session, &path, &text, &chosen, &config).await?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let manifest = Manifest {
@@ -101,7 +145,7 @@ async fn work(
         init: None,
         python: None,
         time_limit_seconds: RUN_LIMIT.as_secs(),
-        budget: engine.budget(&config),
+        budget,
     };
     let judgement = judging.judgement(chosen, RUN_LIMIT).map_err(JobError::failed)?;
     if let Some(notice) = engine.first_notice(runs.parent().unwrap_or(&runs)) {
@@ -118,9 +162,10 @@ async fn work(
         Ok(conclusion) => Ok((run, conclusion)),
         Err(OptimizeError::Cancelled) => Err(JobError::Cancelled),
         Err(error) => {
-            session
-                .notices
-                .show(MessageType::ERROR, format!("{} was not optimised: {error}", run.manifest().target));
+            session.notices.show(
+                MessageType::ERROR,
+                format!("{} was not {}: {error}", run.manifest().target, extent.done()),
+            );
             Err(JobError::failed(error))
         }
     }

@@ -18,6 +18,11 @@ impl Server {
         jobs::cancel(&self.session, &params)
     }
 
+    /// `stitchcuda/verdict`.
+    pub async fn plugin_verdict(&self, params: Value) -> Result<Value> {
+        jobs::verdict(&self.session, &params)
+    }
+
     /// `stitchcuda/runs`.
     pub async fn plugin_runs(&self, _: Value) -> Result<Value> {
         runs::list().await

@@ -21,7 +21,11 @@ export class Workbench {
       console.log(`ok   ${name}${said ? `: ${said}` : ""} (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
     } catch (error) {
       this.failed += 1;
-      console.log(`FAIL ${name}: ${String(error.message ?? error).split("\n", 3).join(" ")}`);
+      console.log(
+        `FAIL ${name}: ${String(error.message ?? error)
+          .split("\n", 3)
+          .join(" ")}`,
+      );
       await this.shot(`failed-${this.failed}`).catch(() => {});
     }
   }
@@ -55,11 +59,13 @@ export class Workbench {
 
   /** A button in the title of the editor that is shown. */
   titleAction(name) {
-    return this.page.locator(`.editor-actions .action-item a[aria-label^="${name}"], .title-actions .action-item a[aria-label^="${name}"]`).first();
+    return this.page
+      .locator(`.editor-actions .action-item a[aria-label^="${name}"], .title-actions .action-item a[aria-label^="${name}"]`)
+      .first();
   }
 
   async until(what, body) {
-    for (const end = Date.now() + WAIT; ; ) {
+    for (const end = Date.now() + WAIT; ;) {
       if (await body()) {
         return;
       }

@@ -73,7 +73,10 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await page.locator(".tab", { hasText: "Evidence" }).waitFor({ state: "detached" });
       await at.command("StitchCUDA: Profile This Program");
       await page.locator(".pane-body .monaco-list-row", { hasText: /Profile transpose.cu.*done/ }).waitFor();
-      await at.until("lines that are hot and lines that are less so", async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3);
+      await at.until(
+        "lines that are hot and lines that are less so",
+        async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3,
+      );
       // A click may have scrolled a long line; the pointer on a hot one tells why it is.
       await at.editor.locator(".view-lines").click({ position: { x: 60, y: 20 } });
       await page.keyboard.press("Control+Home");

@@ -57,9 +57,21 @@ export async function startEditor({ tools, out, name, settings, environment, fla
   const server = spawn(
     path.join(tools, "bin", "vscode-server"),
     [
-      "--host", "127.0.0.1", "--port", "0", "--without-connection-token", "--accept-server-license-terms",
-      "--disable-telemetry", "--telemetry-level", "off",
-      "--server-data-dir", path.join(base, "server-data"), "--user-data-dir", profile, "--extensions-dir", path.join(base, "extensions"),
+      "--host",
+      "127.0.0.1",
+      "--port",
+      "0",
+      "--without-connection-token",
+      "--accept-server-license-terms",
+      "--disable-telemetry",
+      "--telemetry-level",
+      "off",
+      "--server-data-dir",
+      path.join(base, "server-data"),
+      "--user-data-dir",
+      profile,
+      "--extensions-dir",
+      path.join(base, "extensions"),
       ...flags,
     ],
     { detached: true, stdio: ["ignore", log, log], env: { ...process.env, ...environment } },
@@ -72,7 +84,7 @@ export async function startEditor({ tools, out, name, settings, environment, fla
     }
   };
   process.on("exit", stop);
-  for (const end = Date.now() + WAIT; Date.now() < end && server.exitCode === null; ) {
+  for (const end = Date.now() + WAIT; Date.now() < end && server.exitCode === null;) {
     const port = /Extension host agent listening on (\d+)/.exec(fs.readFileSync(logFile, "utf8"))?.[1];
     if (port) {
       return { host: `127.0.0.1:${port}`, stop, base, profile };
@@ -88,8 +100,15 @@ export async function openBrowser({ tools, out, name }) {
   const { chromium } = createRequire(path.join(tools, "playwright", "package.json"))("playwright-core");
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-      "--disable-component-update", "--disable-sync"],
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
   });
   const page = await browser.newPage({ viewport: { width: 1440, height: 810 } });
   page.setDefaultTimeout(WAIT);

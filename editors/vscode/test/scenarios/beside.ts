@@ -56,7 +56,7 @@ async function sideBySide(client: LanguageClient, name: string, text: string, ed
 
 export const beside: Scenarios = {
   "clangd and we, on one .cu file": async () => {
-    const clangd = process.env["STITCHCUDA_TEST_CLANGD"];
+    const clangd = process.env.STITCHCUDA_TEST_CLANGD;
     if (!clangd) {
       return "SKIPPED: there is no clangd";
     }
@@ -66,7 +66,7 @@ export const beside: Scenarios = {
   },
 
   "Pyright and we, on one .py file": async () => {
-    const pyright = process.env["STITCHCUDA_TEST_PYRIGHT"];
+    const pyright = process.env.STITCHCUDA_TEST_PYRIGHT;
     if (!pyright || !fs.existsSync(pyright)) {
       return "SKIPPED: there is no Pyright";
     }

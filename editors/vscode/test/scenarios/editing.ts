@@ -50,8 +50,7 @@ export const editing: Scenarios = {
 
   "a server that is killed starts again": async () => {
     const { document } = await open("energy.cu");
-    const processOf = (): number | undefined =>
-      (extension().client as unknown as { _serverProcess?: { pid: number } })._serverProcess?.pid;
+    const processOf = (): number | undefined => (extension().client as unknown as { _serverProcess?: { pid: number } })._serverProcess?.pid;
     const before = await until("a process", processOf);
     process.kill(before, "SIGKILL");
     await until("another process", () => {

@@ -12,7 +12,7 @@ const SECRET = "sk-in-the-secret-store";
 
 /** Compiles a file as a person would. */
 function compile(file: string): void {
-  const nvcc = path.join(process.env["CUDA_HOME"] ?? "", "bin", "nvcc");
+  const nvcc = path.join(process.env.CUDA_HOME ?? "", "bin", "nvcc");
   const scratch = fs.mkdtempSync(path.join(os.tmpdir(), "stitchcuda-"));
   try {
     execFileSync(nvcc, ["-c", file, "-o", path.join(scratch, "out.o")], { stdio: "pipe" });
@@ -51,6 +51,20 @@ async function acceptAndSave(id: number, editor: vscode.TextEditor): Promise<str
   return candidate;
 }
 
+function webviews(): vscode.Tab[] {
+  return vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => tab.input instanceof vscode.TabInputWebview);
+}
+
+function select(editor: vscode.TextEditor, text: string): void {
+  const at = editor.document.positionAt(editor.document.getText().indexOf(text));
+  editor.selection = new vscode.Selection(at, at.translate(0, 3));
+}
+
+async function replaceAll(editor: vscode.TextEditor, text: string): Promise<void> {
+  const { document } = editor;
+  assert.ok(await editor.edit((edit) => edit.replace(new vscode.Range(0, 0, document.lineCount, 0), text)));
+}
+
 export const optimizing: Scenarios = {
   "a selection is optimised, reviewed, accepted, saved, and compiles": async () => {
     const text = textOf("energy.cu");
@@ -67,12 +81,13 @@ export const optimizing: Scenarios = {
     const done = await job("a job with a run", (one) => one.run !== undefined);
     await vscode.commands.executeCommand("stitchcuda.showEvidence", done);
     await until("the page", () =>
-      vscode.window.tabGroups.all.flatMap((group) => group.tabs).find((tab) => tab.input instanceof vscode.TabInputWebview));
+      vscode.window.tabGroups.all.flatMap((group) => group.tabs).find((tab) => tab.input instanceof vscode.TabInputWebview),
+    );
     await vscode.commands.executeCommand("workbench.action.closeEditorsInOtherGroups");
   },
 
   "a model behind an endpoint is given the key of the secret store, and nobody else is": async () => {
-    const endpoint = await Endpoint.start(path.join(process.env["STITCHCUDA_TEST_LLM"] ?? "", "energy.json"));
+    const endpoint = await Endpoint.start(path.join(process.env.STITCHCUDA_TEST_LLM ?? "", "energy.json"));
     try {
       await vscode.commands.executeCommand("stitchcuda.setKey", SECRET);
       await set("optimize.engine", "llm");
@@ -82,7 +97,7 @@ export const optimizing: Scenarios = {
       const editor = await open("modelled.cu", textOf("energy.cu"));
       const id = await startOptimizing(editor, "__global__");
       const candidate = await acceptAndSave(id, editor);
-      assert.match(candidate, /y\[i\] = v \* v \* v; }  \/\/ π/);
+      assert.match(candidate, /y\[i\] = v \* v \* v; } {2}\/\/ π/);
       compile(editor.document.uri.fsPath);
       assert.equal(endpoint.questions[0]?.authorization, `Bearer ${SECRET}`);
       await vscode.commands.executeCommand("stitchcuda.debugInformation");
@@ -103,7 +118,7 @@ export const optimizing: Scenarios = {
 
   "a class of a .py file keeps its name and its signature": async () => {
     const editor = await open("model.py");
-    const endpoint = await Endpoint.start(path.join(process.env["STITCHCUDA_TEST_LLM"] ?? "", "model.json"));
+    const endpoint = await Endpoint.start(path.join(process.env.STITCHCUDA_TEST_LLM ?? "", "model.json"));
     try {
       await set("optimize.engine", "llm");
       await set("model.endpoint", endpoint.base);
@@ -121,6 +136,53 @@ export const optimizing: Scenarios = {
       }
     }
     return "accepted";
+  },
+
+  "a plan is shown and kept, and nothing is tried of it": async () => {
+    const editor = await open("planned.cu", textOf("energy.cu"));
+    const before = editor.document.getText();
+    select(editor, "__global__");
+    await vscode.commands.executeCommand("stitchcuda.planSelection");
+    const done = await job("the end of the plan", (one) => one.kind === "plan" && one.state === "done");
+    assert.match(done.said ?? "", /^The plan has .* nothing was attempted: 1\. /);
+    await vscode.commands.executeCommand("stitchcuda.showEvidence", done);
+    await until("its page", () => webviews().find((tab) => tab.label === "Plan: planned.cu"));
+    await vscode.commands.executeCommand("workbench.action.closeEditorsInOtherGroups");
+    assert.equal(editor.document.getText(), before);
+    return done.said ?? "";
+  },
+
+  "the text of now is verified against what was saved, right or wrong": async () => {
+    const editor = await open("verified.cu", textOf("energy.cu"));
+    for (const [power, answer] of [
+      ["x[i] * x[i] * x[i]", "correct"],
+      ["x[i] * x[i]", "wrong"],
+    ] as const) {
+      await replaceAll(editor, textOf("verified.cu").replace("powf(x[i], 3.0f)", power));
+      await vscode.commands.executeCommand("stitchcuda.verifyFile", { reference: "saved" });
+      const done = await job(answer, (one) => one.kind === "verify" && one.answer === answer);
+      await vscode.commands.executeCommand("stitchcuda.showVerdict", done);
+      await until("its page", () => webviews().find((tab) => tab.label.startsWith("Verdict: verified.cu")));
+    }
+    await vscode.commands.executeCommand("workbench.action.closeEditorsInOtherGroups");
+    await vscode.window.showTextDocument(editor.document);
+    await vscode.commands.executeCommand("workbench.action.files.revert");
+  },
+
+  "a class of a .py file is verified against what was saved": async () => {
+    const editor = await open("module.py", textOf("model.py"));
+    await set("device", "cpu");
+    try {
+      select(editor, "class Scale");
+      await replaceAll(editor, `# the same\n${editor.document.getText()}`);
+      await vscode.commands.executeCommand("stitchcuda.verifyFile", { reference: "saved" });
+      const done = await job("the verdict", (one) => one.title === "Verify module.py" && one.state !== "running" && one.state !== "queued");
+      assert.equal(done.answer, "correct", JSON.stringify(done));
+      await vscode.commands.executeCommand("workbench.action.files.revert");
+      return done.said ?? "";
+    } finally {
+      await set("device", undefined);
+    }
   },
 
   "a job is cancelled in the middle": async () => {
@@ -151,5 +213,22 @@ export const optimizing: Scenarios = {
     assert.equal(await vscode.commands.executeCommand("stitchcuda.acceptCandidate", extension().jobs.get(id)), true);
     assert.match(editor.document.getText(), /x\[i\] \* x\[i\] \* x\[i\]/);
     await editor.document.save();
+  },
+
+  "runs of before are listed when the server starts again": async () => {
+    const before = extension()
+      .jobs.list()
+      .filter((one) => one.run !== undefined);
+    assert.ok(before.length > 0 && extension().jobs.earlier().length === 0);
+    await vscode.commands.executeCommand("stitchcuda.restart");
+    const listed = await until("the runs", () => (extension().jobs.earlier().length > 0 ? extension().jobs.earlier() : undefined));
+    assert.deepEqual(listed.map((one) => one.run).sort(), before.map((one) => String(one.run)).sort());
+    assert.equal(extension().jobs.list().length, 0);
+    const kept = listed.find((one) => one.summary.gain);
+    assert.ok(kept, "one of them found something better");
+    await vscode.commands.executeCommand("stitchcuda.reviewCandidate", kept);
+    await until("the difference", shownDiff);
+    await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+    return `${listed.length} runs`;
   },
 };

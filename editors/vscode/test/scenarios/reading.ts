@@ -6,6 +6,8 @@ import type { Scenarios } from "../suite";
 
 const whole = (document: vscode.TextDocument): vscode.Range => new vscode.Range(0, 0, document.lineCount, 0);
 
+const labelOf = ({ label }: vscode.InlayHint): string => (typeof label === "string" ? label : label.map((part) => part.value).join(""));
+
 export const reading: Scenarios = {
   "a .cu file has squiggles, hints, a hover and lenses": async () => {
     const { document } = await open("energy.cu");
@@ -15,21 +17,30 @@ export const reading: Scenarios = {
     assert.equal(found.severity, vscode.DiagnosticSeverity.Information);
 
     const hints = await until("a hint with registers", async () => {
-      const hints = await vscode.commands.executeCommand<vscode.InlayHint[]>("vscode.executeInlayHintProvider", document.uri, whole(document));
-      return hints?.find((hint) => String(hint.label).includes("registers"));
+      const hints = await vscode.commands.executeCommand<vscode.InlayHint[] | undefined>(
+        "vscode.executeInlayHintProvider",
+        document.uri,
+        whole(document),
+      );
+      return hints?.find((hint) => labelOf(hint).includes("registers"));
     });
     assert.equal(hints.position.line, 1, "at the end of the kernel's line");
     assert.equal(hints.position.character, document.lineAt(1).text.length);
 
     const at = document.positionAt(document.getText().indexOf("energy(float"));
     const hovers = await vscode.commands.executeCommand<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, at);
-    const said = hovers.flatMap((hover) => hover.contents.map((part) => (typeof part === "string" ? part : part.value))).join("\n");
+    const said = hovers
+      .flatMap((hover) => hover.contents.map((part) => (part instanceof vscode.MarkdownString ? part.value : "")))
+      .join("\n");
     assert.match(said, /registers/);
     const codes = await vscode.commands.executeCommand<vscode.CodeLens[]>("vscode.executeCodeLensProvider", document.uri, 10);
     const titles = codes.map((lens) => lens.command?.title ?? "");
-    assert.ok(titles.some((title) => title.includes("registers") && title.includes("1 launch")), titles.join(" | "));
+    assert.ok(
+      titles.some((title) => title.includes("registers") && title.includes("1 launch")),
+      titles.join(" | "),
+    );
     assert.ok(titles.includes("Optimize"), titles.join(" | "));
-    return String(hints.label);
+    return labelOf(hints);
   },
 
   "a .py file has squiggles": async () => {
@@ -66,15 +77,19 @@ export const reading: Scenarios = {
     const done = await job("the end of the profile", (one) => one.kind === "profile" && one.state !== "running");
     assert.equal(done.state, "done", JSON.stringify(done));
     const hottest = await until("its heat", () =>
-      extension().heat.shown.get(document.uri.toString())?.find((number) => number.quantity === "traffic" && number.heat === 1));
+      extension()
+        .heat.shown.get(document.uri.toString())
+        ?.find((number) => number.quantity === "traffic" && number.heat === 1),
+    );
     assert.equal(hottest.line, 3);
     await vscode.commands.executeCommand("stitchcuda.toggleHeat");
     return hottest.label;
   },
 
-  "no channel and no document comes up by itself": async () => {
+  "no channel and no document comes up by itself": () => {
     const odd = vscode.window.visibleTextEditors.map((editor) => editor.document.uri).filter((uri) => uri.scheme !== "file");
     assert.deepEqual(odd.map(String), []);
     assert.ok(ours(vscode.Uri.file("/")).length === 0);
+    return Promise.resolve();
   },
 };

@@ -16,6 +16,7 @@ pub fn conclude(history: &[Entry], why: Why) -> Conclusion {
     let end = match why {
         Why::PlanDone => "All tasks were tried.",
         Why::NothingToDo => "There was nothing to try.",
+        Why::Planned => "A plan was asked for, and no more.",
         Why::Attempts => "The budget of attempts is spent.",
         Why::Time => "The budget of time is spent.",
         Why::Tokens => "The budget of tokens is spent.",
@@ -24,6 +25,7 @@ pub fn conclude(history: &[Entry], why: Why) -> Conclusion {
         Some((best, cost)) => {
             format!("Attempt {} {}. {end}", best.number, better(best, &reference, cost))
         }
+        None if why == Why::Planned => planned(history),
         None => match (run::best(history), run::composed(history)) {
             (Some(best), Some(composed)) => format!(
                 "Attempt {} was {}, but can't be offered: put beside the original it was {}. {end}",
@@ -39,6 +41,17 @@ pub fn conclude(history: &[Entry], why: Why) -> Conclusion {
         said,
         tried: run::tried(history),
     }
+}
+
+/// What a plan holds, of which nothing was attempted.
+fn planned(history: &[Entry]) -> String {
+    let titles: Vec<String> = super::plans(history)
+        .flat_map(|plan| &plan.tasks)
+        .enumerate()
+        .map(|(index, task)| format!("{}. {}", index + 1, task.title))
+        .collect();
+    let tasks = if titles.len() == 1 { "1 task" } else { &format!("{} tasks", titles.len()) };
+    format!("The plan has {tasks}, and nothing was attempted: {}.", titles.join("; "))
 }
 
 /// What the best attempt takes, beside the reference.

@@ -53,6 +53,9 @@ fn next(history: &[Entry], budget: &Budget) -> Step {
     if past.is_empty() {
         return Step::Baseline;
     }
+    if budget.is_only_plan() {
+        return only_plan(&past, budget);
+    }
     if let Some(why) = spent(&past, budget) {
         return Step::Finish(why);
     }
@@ -97,13 +100,32 @@ fn next(history: &[Entry], budget: &Budget) -> Step {
     Step::Code { plan, task }
 }
 
+/// What to do next where a plan is all that is asked for, after the baseline.
+fn only_plan(past: &[&Entry], budget: &Budget) -> Step {
+    let tasks = past.iter().find_map(|entry| match entry {
+        Entry::Plan { plan, .. } => Some(plan.tasks.len()),
+        _ => None,
+    });
+    match (tasks, out_of(past, budget)) {
+        (Some(0), _) => Step::Finish(Why::NothingToDo),
+        (Some(_), _) => Step::Finish(Why::Planned),
+        (None, Some(why)) => Step::Finish(why),
+        (None, None) => Step::Plan,
+    }
+}
+
 fn spent(past: &[&Entry], budget: &Budget) -> Option<Why> {
     let attempts = past.iter().filter(|entry| matches!(entry, Entry::Attempt(_))).count();
-    let seconds: f64 = past.iter().map(|entry| entry.seconds()).sum();
-    let tokens: u64 = past.iter().map(|entry| entry.tokens()).sum();
     if attempts >= usize::try_from(budget.attempts).unwrap_or(usize::MAX) {
         return Some(Why::Attempts);
     }
+    out_of(past, budget)
+}
+
+/// Whether time or tokens are spent.
+fn out_of(past: &[&Entry], budget: &Budget) -> Option<Why> {
+    let seconds: f64 = past.iter().map(|entry| entry.seconds()).sum();
+    let tokens: u64 = past.iter().map(|entry| entry.tokens()).sum();
     if seconds >= std::time::Duration::from_secs(budget.seconds).as_secs_f64() {
         return Some(Why::Time);
     }
@@ -232,6 +254,22 @@ mod tests {
         }));
         assert_eq!(decide(&past, &budget, false), Step::Finish(Why::Attempts));
         assert_eq!(decide(&past, &BUDGET, false), Step::Code { plan: 0, task: 1 });
+    }
+
+    #[test]
+    fn a_plan_alone_is_measured_written_and_taken_up_by_a_larger_budget() {
+        let only_plan = BUDGET.only_plan();
+        for (past, expected) in [
+            ("", Step::Baseline),
+            ("b", Step::Plan),
+            ("b3", Step::Finish(Why::Planned)),
+            ("b0", Step::Finish(Why::NothingToDo)),
+        ] {
+            assert_eq!(decide(&history(past), &only_plan, true), expected, "{past}");
+        }
+        let late = Budget { seconds: 1, ..only_plan };
+        assert_eq!(decide(&history("b"), &late, false), Step::Finish(Why::Time));
+        assert_eq!(decide(&history("b3"), &BUDGET, false), Step::Code { plan: 0, task: 0 });
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod torch;
 
 use std::path::{Path, PathBuf};
 
-use stitch_findings::{Answer, Finding, Verdict};
+use stitch_findings::{Finding, Verdict};
 use stitch_session::config::Precision;
 use stitch_verifier::guard;
 use stitch_verifier::measure::{Cost, MeasureError, Timed};
@@ -114,6 +114,36 @@ impl Judgement {
     }
 }
 
+impl Judgement {
+    /// Decides whether one version of the target does what another does, and no more: whether it is worth having is not asked.
+    ///
+    /// # Errors
+    /// The reference can't be verified against, or the job was cancelled.
+    pub async fn verify(
+        &self,
+        reference: &Named<'_>,
+        candidate: &Named<'_>,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Verdict, JudgeError> {
+        match self {
+            Self::Cuda(judgement) => {
+                Ok(judgement.verify_named([reference, candidate], progress, cancel).await?)
+            }
+            Self::Torch(judgement) => judgement.verify_named([reference, candidate], progress, cancel).await,
+        }
+    }
+}
+
+/// A version with what a verdict calls it.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// The version.
+    pub version: &'a Version,
+    /// Its name: `energy.cu as it was saved`.
+    pub name: &'a str,
+}
+
 /// What the reference costs.
 #[derive(Clone, Debug)]
 pub struct Baseline {
@@ -220,22 +250,6 @@ impl Evaluated {
             interval: None,
             profile: String::new(),
         }
-    }
-}
-
-/// What a bad verdict says, in a sentence.
-fn said_of(verdict: &Verdict) -> String {
-    let what = match verdict.answer {
-        Answer::BuildFailed => "does not compile",
-        Answer::Crashed => "crashes",
-        Answer::TimedOut => "does not come to an end",
-        Answer::Dishonest => "does not do its work where it is measured",
-        Answer::NothingCompared => "gives nothing to compare",
-        Answer::Wrong | Answer::Correct => "wrong",
-    };
-    match verdict.findings.iter().find(|finding| finding.severity == stitch_findings::Severity::Error) {
-        Some(finding) => format!("{what}: {}", finding.message),
-        None => what.to_owned(),
     }
 }
 

@@ -122,6 +122,8 @@ pub enum Why {
     PlanDone,
     /// The plan has no task.
     NothingToDo,
+    /// A plan was all that was asked for.
+    Planned,
     /// The budget of attempts is spent.
     Attempts,
     /// The budget of time is spent.

@@ -1,6 +1,6 @@
 //! The runs that there are.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -16,10 +16,14 @@ pub struct Summary {
     pub started: String,
     /// The target as it was named.
     pub target: String,
+    /// The file of the target, absolute.
+    pub file: PathBuf,
     /// Where candidates ran.
     pub device: String,
     /// What planned and coded.
     pub engine: String,
+    /// Whether it was asked for a plan and no more.
+    pub only_plan: bool,
     /// Attempts so far.
     pub attempts: usize,
     /// How many times less the best attempt costs than the reference.
@@ -31,13 +35,15 @@ pub struct Summary {
 impl Record {
     /// The run in one line.
     pub fn summary(&self) -> Summary {
-        let Manifest { id, started, target, device, engine, .. } = self.manifest.clone();
+        let Manifest { id, started, target, file, device, engine, budget, .. } = self.manifest.clone();
         Summary {
             id,
             started,
             target,
+            file,
             device,
             engine,
+            only_plan: budget.is_only_plan(),
             attempts: entry::attempts(&self.history).count(),
             gain: entry::offered(&self.history).and_then(|best| best.gain),
             finished: self.conclusion().is_some(),

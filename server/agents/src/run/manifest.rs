@@ -11,7 +11,7 @@ use stitch_verifier::harness::Answers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Budget {
-    /// Candidates.
+    /// Candidates; 0 for a plan and no more.
     pub attempts: u32,
     /// Wall time in seconds, over all sittings.
     pub seconds: u64,
@@ -27,6 +27,17 @@ impl Budget {
     /// What the builtin engine gets: it never does better at the second try, nor plans better.
     pub const BUILTIN: Self =
         Self { attempts: 40, seconds: 1_800, tokens: None, attempts_of_task: 1, replans: 2 };
+    /// The same with nothing for attempts: the target is measured, the plan is written, and that is the end.
+    #[must_use]
+    pub fn only_plan(self) -> Self {
+        Self { attempts: 0, ..self }
+    }
+
+    /// Whether a plan is all that is asked for.
+    pub fn is_only_plan(&self) -> bool {
+        self.attempts == 0
+    }
+
     /// What a model gets.
     pub const MODEL: Self =
         Self { attempts: 15, seconds: 3_600, tokens: Some(1_000_000), attempts_of_task: 3, replans: 3 };

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use stitch_agents::run::{Attempt, Conclusion, Entry, Manifest, Record, Run};
-use stitch_findings::{Inputs, Verdict};
+use stitch_agents::run::{Attempt, Conclusion, Entry, Manifest, Record, Run, Why};
 use stitch_verifier::declared;
 
 /// That a run was begun, or taken up again.
@@ -59,29 +58,9 @@ fn of_attempt(attempt: &Attempt) -> String {
         text.push_str(&format!("\n  {}", attempt.explanation));
     }
     if let Some(verdict) = &attempt.verdict {
-        text.push_str(&format!("\n  verdict: {}", of_verdict(verdict)));
+        text.push_str(&format!("\n  verdict: {}", verdict.summary()));
     }
     text
-}
-
-/// A verdict in a line.
-fn of_verdict(verdict: &Verdict) -> String {
-    let compared: Vec<String> = verdict
-        .compared
-        .iter()
-        .map(|one| {
-            let wrong = if one.different > 0 { format!(", {} differ", one.different) } else { String::new() };
-            format!("{} ({} values, inputs {}{wrong})", one.what, one.count, one.inputs)
-        })
-        .collect();
-    let inputs = match &verdict.inputs {
-        Inputs::Drawn => "inputs drawn anew".to_owned(),
-        Inputs::Perturbed { buffers } => format!("inputs of {buffers} buffers perturbed"),
-        Inputs::Fixed { reason } => format!("inputs fixed: {reason}"),
-    };
-    let answer = if verdict.is_good() { "right" } else { "not right" };
-    let compared = if compared.is_empty() { "nothing compared".to_owned() } else { compared.join("; ") };
-    format!("{answer}; {inputs}; {compared}")
 }
 
 /// How a run ended.
@@ -101,6 +80,9 @@ fn end(id: &str, conclusion: &Conclusion, patch: Option<&str>, out: &mut impl Wr
     writeln!(out, "\n{}", conclusion.said)?;
     if let Some(patch) = patch {
         writeln!(out, "\n{}", patch.trim_end())?;
+    }
+    if conclusion.why == Why::Planned {
+        return writeln!(out, "\nThe run is kept: `stitchcuda runs resume {id}` tries what is planned.");
     }
     writeln!(out, "\nAll of it: `stitchcuda runs show {id}`; the patch: `stitchcuda runs diff {id}`.")
 }

@@ -126,6 +126,8 @@ pub struct Order {
     pub resume: Option<String>,
     /// What plans and codes, and what it may spend.
     pub spending: Spending,
+    /// Whether a run that begins ends with its plan.
+    pub plan_only: bool,
     /// What becomes of the answer.
     pub ending: Ending,
 }
@@ -203,12 +205,16 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
                 manifest.device = judge.device();
                 manifest.engine = engine.name().to_owned();
                 manifest.model = engine.model();
-                manifest.budget = order.spending.over(engine.budget(judge.config()));
+                let budget = order.spending.over(engine.budget(judge.config()));
+                manifest.budget = if order.plan_only { budget.only_plan() } else { budget };
                 Run::create(&order.runs, manifest, &text)?
             }
             (None, Some(id)) => {
                 let mut run = Run::resume(&order.runs, &id)?;
-                run.set_budget(order.spending.over(run.manifest().budget))?;
+                // Who goes on with a plan wants what is usual tried of it.
+                let before = run.manifest().budget;
+                let before = if before.is_only_plan() { engine.budget(judge.config()) } else { before };
+                run.set_budget(order.spending.over(before))?;
                 run
             }
             (None, None) => anyhow::bail!("there is no run to begin or to go on with"),
@@ -219,8 +225,11 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
         let spinner = Spinner::new();
         announce(&run, format, shown)?;
         let teller = Teller { format, spinner: spinner.clone(), told };
-        let job =
-            Job::new(JobKind::Optimize, format!("Optimize {}", manifest.target)).limit(Limit::Processor);
+        let (kind, what) = match manifest.budget.is_only_plan() {
+            true => (JobKind::Plan, "Plan"),
+            false => (JobKind::Optimize, "Optimize"),
+        };
+        let job = Job::new(kind, format!("{what} {}", manifest.target)).limit(Limit::Processor);
         let handle = jobs.start(job, move |context| async move {
             let mut run = run;
             let cancel = context.cancellation().clone();

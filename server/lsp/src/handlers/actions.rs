@@ -74,7 +74,7 @@ fn optimize(
         return None;
     }
     let selection = from_proto::request_span(range, &view.document.text, view.encoding);
-    let target = crate::optimize::target(session, &view.document, selection);
+    let target = crate::optimize::target(session, &view.document, Some(selection));
     let of = target.as_ref().ok().map(|chosen| chosen.scope().join(", ")).filter(|of| !of.is_empty());
     let title = of.map_or("Optimize".to_owned(), |of| format!("Optimize {of}"));
     let argument = json!({"uri": &*view.document.uri, "range": range});

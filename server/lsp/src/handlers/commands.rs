@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stitch_findings::Code;
+use stitch_session::jobs::JobId;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types::{MessageType, Range};
 
 use crate::documents::Document;
 use crate::handlers::hover;
+use crate::optimize::Extent;
 use crate::resources::Resources;
 use crate::session::Session;
-use crate::{compile, from_proto, guard, optimize, profile, progress};
+use crate::uri::Key;
+use crate::verify::Against;
+use crate::{compile, from_proto, guard, optimize, profile, progress, verify};
 
 /// Says what is known of a kernel: `[{"uri", "kernel"}]` gives `{"kernel", "markdown"}`.
 pub const SHOW_KERNEL: &str = "stitchcuda.showKernel";
@@ -21,6 +25,11 @@ pub const EXPLAIN: &str = "stitchcuda.explain";
 pub const RECOMPILE: &str = "stitchcuda.recompile";
 /// Optimises what is selected: `[{"uri", "range"}]` gives `{"job"}`; the result is offered for review when the job ends.
 pub const OPTIMIZE: &str = "stitchcuda.optimize";
+/// Writes the plan for what is selected, and tries nothing of it: `[{"uri", "range"}]` gives `{"job"}`.
+pub const PLAN: &str = "stitchcuda.plan";
+/// Verifies a document against another file or another version: `[{"uri", "range"?, "candidate"}]` or `[{"uri", "range"?, "reference":
+/// "saved" | "committed"}]` gives `{"job"}`.
+pub const VERIFY: &str = "stitchcuda.verify";
 /// Runs the program that a document is on the simulator, for the heat of its lines: `["file:///…"]` gives `{"job"}`.
 pub const PROFILE: &str = "stitchcuda.profile";
 /// Cancels a job: `[7]` gives whether it ran.
@@ -29,7 +38,7 @@ pub const CANCEL: &str = "stitchcuda.cancel";
 pub const JOBS: &str = "stitchcuda.jobs";
 
 /// All of them.
-pub const NAMES: &[&str] = &[SHOW_KERNEL, EXPLAIN, RECOMPILE, OPTIMIZE, PROFILE, CANCEL, JOBS];
+pub const NAMES: &[&str] = &[SHOW_KERNEL, EXPLAIN, RECOMPILE, OPTIMIZE, PLAN, VERIFY, PROFILE, CANCEL, JOBS];
 
 /// Runs a command.
 ///
@@ -41,7 +50,9 @@ pub async fn execute(session: &Arc<Session>, command: &str, arguments: &[Value])
         SHOW_KERNEL => show_kernel(session, argument).await,
         EXPLAIN => explain(argument),
         RECOMPILE => recompile(session, argument),
-        OPTIMIZE => optimize(session, argument),
+        OPTIMIZE => optimize(session, OPTIMIZE, Extent::Candidate, argument),
+        PLAN => optimize(session, PLAN, Extent::Plan, argument),
+        VERIFY => verify(session, argument),
         PROFILE => profile(session, argument),
         CANCEL => {
             let job = argument.as_u64().and_then(progress::job_numbered);
@@ -84,30 +95,45 @@ fn recompile(session: &Arc<Session>, argument: &Value) -> Result<Value> {
     Ok(json!({"job": job}))
 }
 
-fn optimize(session: &Arc<Session>, argument: &Value) -> Result<Value> {
-    let refuse = || wrong(OPTIMIZE, "`uri` and `range` of an open document", argument);
+fn optimize(session: &Arc<Session>, name: &str, extent: Extent, argument: &Value) -> Result<Value> {
+    let refuse = || wrong(name, "`uri` and `range` of an open document", argument);
     let document = open_document(session, &argument["uri"]).ok_or_else(refuse)?;
     let range: Range = serde_json::from_value(argument["range"].clone()).map_err(|_| refuse())?;
     let selection = from_proto::request_span(range, &document.text, session.features().encoding);
-    match optimize::start(session, &document, selection) {
-        Ok(job) => Ok(json!({"job": job})),
-        Err(reason) => {
-            session.notices.show(MessageType::WARNING, format!("Nothing was optimised: {reason}."));
-            Err(guard::failed(format!("Nothing was optimised: {reason}.")))
-        }
-    }
+    begun(session, extent.done(), optimize::start(session, &document, selection, extent))
+}
+
+fn verify(session: &Arc<Session>, argument: &Value) -> Result<Value> {
+    let refuse = || {
+        let expected = "`uri` of an open document, and `candidate`, the URI of a file, or `reference`, `saved` or `committed`";
+        wrong(VERIFY, expected, argument)
+    };
+    let document = open_document(session, &argument["uri"]).ok_or_else(refuse)?;
+    let against = match (argument["candidate"].as_str(), argument["reference"].as_str()) {
+        (Some(uri), None) => Against::File(Key::of(uri)),
+        (None, Some("saved")) => Against::Saved,
+        (None, Some("committed")) => Against::Committed,
+        _ => return Err(refuse()),
+    };
+    let range: Option<Range> = serde_json::from_value(argument["range"].clone()).map_err(|_| refuse())?;
+    let encoding = session.features().encoding;
+    let selection = range.map(|range| from_proto::request_span(range, &document.text, encoding));
+    begun(session, "verified", verify::start(session, &document, selection, against))
 }
 
 fn profile(session: &Arc<Session>, argument: &Value) -> Result<Value> {
     let document = open_document(session, argument);
     let document = document.ok_or_else(|| wrong(PROFILE, "the URI of an open document", argument))?;
-    match profile::start(session, &document) {
-        Ok(job) => Ok(json!({"job": job})),
-        Err(reason) => {
-            session.notices.show(MessageType::WARNING, format!("Nothing was profiled: {reason}."));
-            Err(guard::failed(format!("Nothing was profiled: {reason}.")))
-        }
-    }
+    begun(session, "profiled", profile::start(session, &document))
+}
+
+/// The job that was begun; or why none was, which the person is told too.
+fn begun(session: &Session, done: &str, started: std::result::Result<JobId, String>) -> Result<Value> {
+    started.map(|job| json!({"job": job})).map_err(|reason| {
+        let said = format!("Nothing was {done}: {}.", reason.trim_end_matches('.'));
+        session.notices.show(MessageType::WARNING, said.clone());
+        guard::failed(said)
+    })
 }
 
 fn open_document(session: &Session, uri: &Value) -> Option<Arc<Document>> {

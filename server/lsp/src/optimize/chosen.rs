@@ -46,6 +46,21 @@ impl Chosen {
         }
     }
 
+    /// The same in another text of its file.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn in_text(self, text: &str) -> Result<Self, String> {
+        match self {
+            Self::Cuda(_) => Ok(self),
+            Self::Python(aim) => {
+                let name = aim.scope.first().cloned();
+                let asked = Asked { path: aim.subject.path, name, ..Asked::default() };
+                aim_python(&asked, text, None).map(|aim| Self::Python(Box::new(aim)))
+            }
+        }
+    }
+
     /// What stands behind the file's name in the target's; `None` for a whole program.
     pub fn name(&self) -> Option<String> {
         match self {
@@ -55,11 +70,11 @@ impl Chosen {
     }
 }
 
-/// What a selection of a document can be optimised as.
+/// What a document can be optimised or verified as: what is selected, or without a selection the one thing that there is.
 ///
 /// # Errors
 /// Why it can't, in a few words for a menu.
-pub fn target(session: &Session, document: &Document, selection: Span) -> Result<Chosen, String> {
+pub fn target(session: &Session, document: &Document, selection: Option<Span>) -> Result<Chosen, String> {
     if !session.configuration.is_trusted() {
         return Err("the workspace is not trusted, and candidates are run".to_owned());
     }
@@ -70,20 +85,21 @@ pub fn target(session: &Session, document: &Document, selection: Span) -> Result
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let folder = path.parent().map(PathBuf::from).unwrap_or_default();
             let program = Program { name, sources: vec![path], folder, ..Program::default() };
-            let aim = aim(&Target::Program(Box::new(program)), &text, Some(selection));
+            let aim = aim(&Target::Program(Box::new(program)), &text, selection);
             aim.map(Chosen::Cuda).map_err(|error| error.to_string())
         }
         Some(Language::Python) => {
             let asked = Asked { path, ..Asked::default() };
-            aim_python(&asked, &text, Some(selection)).map(|aim| Chosen::Python(Box::new(aim)))
+            aim_python(&asked, &text, selection).map(|aim| Chosen::Python(Box::new(aim)))
         }
         None => Err("only CUDA and Python files can be optimised".to_owned()),
     }
 }
 
 /// What judges candidates on this machine, and what the person declared in the file.
-pub(super) struct Judging {
+pub struct Judging {
     by: By,
+    /// What the person declared.
     pub declared: Declared,
 }
 

@@ -30,6 +30,8 @@ pub enum JobKind {
     Profile,
     /// Decides whether a candidate does what its reference does.
     Verify,
+    /// Writes what could be tried to make a target faster, and tries nothing.
+    Plan,
     /// Makes a target faster: plan, attempts, verdicts.
     Optimize,
 }

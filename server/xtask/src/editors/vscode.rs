@@ -89,6 +89,7 @@ pub fn platform() -> Result<String> {
 pub fn test(surroundings: &Surroundings, tools: &Path) -> Result<()> {
     build(&surroundings.root)?;
     let folder = folder(&surroundings.root);
+    step(npm(&folder).args(["run", "--silent", "lint"]))?;
     step(npm(&folder).args(["run", "--silent", "build-tests"]))?;
     let node = tools.join("bin/node");
     step(Command::new(&node).current_dir(&folder).args(["--test", "out/*.test.js"]))?;

@@ -10,7 +10,7 @@ use stitch_verifier::program::{Program, RunDevice, Target};
 use stitch_verifier::verify::{self, VerifyError};
 use tokio_util::sync::CancellationToken;
 
-use super::{Baseline, Evaluated, JudgeError, ToBeat, Version, compared, decided, faster, said_of};
+use super::{Baseline, Evaluated, JudgeError, Named, ToBeat, Version, compared, decided, faster};
 use crate::run::Outcome;
 
 /// All that a candidate of a target is judged by.
@@ -100,7 +100,7 @@ impl CudaJudgement {
                 Answer::BuildFailed => Outcome::BuildFailed,
                 _ => Outcome::Wrong,
             };
-            let said = said_of(&verdict);
+            let said = verdict.trouble();
             return Ok(Evaluated { verdict: Some(verdict), ..Evaluated::of(outcome, said) });
         }
         let judged = Judged { verdict, path: &candidate.path };
@@ -173,13 +173,32 @@ impl CudaJudgement {
         })
     }
 
-    async fn verify(
+    /// Whether one version does what another does.
+    pub(super) async fn verify_named(
         &self,
-        [reference, candidate]: &[Target; 2],
+        versions: [&Named<'_>; 2],
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Verdict, VerifyError> {
-        let request = verify::Request {
+        let targets = versions.map(|of| self.target_at(of.version.path.clone()));
+        let mut request = self.request(&targets);
+        let [reference, candidate] = versions.map(|of| of.name.to_owned());
+        (request.reference_name, request.candidate_name) = (reference, candidate);
+        let verdict = verify::verify(&request, &progress, cancel).await?;
+        Ok(without_folder(verdict, &versions[1].version.path))
+    }
+
+    async fn verify(
+        &self,
+        targets: &[Target; 2],
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Verdict, VerifyError> {
+        verify::verify(&self.request(targets), &progress, cancel).await
+    }
+
+    fn request(&self, [reference, candidate]: &[Target; 2]) -> verify::Request {
+        verify::Request {
             reference: reference.clone(),
             candidate: candidate.clone(),
             reference_name: "the reference".to_owned(),
@@ -190,8 +209,7 @@ impl CudaJudgement {
             answers: self.measurement.answers.clone(),
             time_limit: self.measurement.time_limit,
             executable: self.measurement.executable.clone(),
-        };
-        verify::verify(&request, &progress, cancel).await
+        }
     }
 }
 

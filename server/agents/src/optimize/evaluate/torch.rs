@@ -16,7 +16,7 @@ use stitch_verifier::torch::subject::Subject;
 use stitch_verifier::torch::verify::verify;
 use tokio_util::sync::CancellationToken;
 
-use super::{Baseline, Evaluated, JudgeError, LEAST_GAIN, ToBeat, Version, faster, microseconds, said_of};
+use super::{Baseline, Evaluated, JudgeError, LEAST_GAIN, Named, ToBeat, Version, faster, microseconds};
 use crate::run::Outcome;
 
 /// What the original is called among the times of a verdict.
@@ -63,7 +63,7 @@ impl TorchJudgement {
         if !verdict.is_good() {
             return Err(JudgeError::Unsuitable(format!(
                 "The original does not agree with itself, so no candidate can be compared with it: {}",
-                said_of(&verdict)
+                verdict.trouble()
             )));
         }
         let time = verdict.evidence.times.iter().find(|times| times.what == REFERENCE);
@@ -99,10 +99,30 @@ impl TorchJudgement {
                 Answer::Dishonest => Outcome::Refused,
                 _ => Outcome::Wrong,
             };
-            let said = said_of(&verdict);
+            let said = verdict.trouble();
             return Ok(Evaluated { verdict: Some(verdict), ..Evaluated::of(outcome, said) });
         }
         Ok(self.decided(verdict, to_beat))
+    }
+
+    /// Whether one version does what another does, and how long both take.
+    pub(super) async fn verify_named(
+        &self,
+        [reference, candidate]: [&Named<'_>; 2],
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Verdict, JudgeError> {
+        let Version { path, text } = candidate.version;
+        let subject = candidate_in(&self.subject, path, text).map_err(|error| {
+            let said = error.to_string().replace(&path.display().to_string(), candidate.name);
+            JudgeError::Unsuitable(said)
+        })?;
+        let request = Request {
+            reference_name: reference.name.to_owned(),
+            candidate_name: candidate.name.to_owned(),
+            ..self.request(self.at(reference.version.path.clone()), subject)
+        };
+        run(&request, progress, cancel).await
     }
 
     /// Keeps a right candidate that is faster than the best so far by more than could be chance.
