@@ -28,6 +28,7 @@ files![
     "limits.py",
     "loading.py",
     "oracle.py",
+    "simulated.py",
     "statements.py",
     "timing.py",
     "values.py",
