@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from . import baseline, calls, limits, loading, oracle, profiling, timing, values
+from . import baseline, calls, limits, loading, oracle, profiling, simulated, timing, values
 from . import captured as own
 from .errors import Refused, describe
 from .wire import Channel
@@ -19,8 +19,8 @@ Flat = values.Flat
 class Session:
     """What one child knows."""
 
-    def __init__(self, device: str) -> None:
-        self._device = own.Device(device)
+    def __init__(self, device: str, channel: Channel) -> None:
+        self._device, self._channel = own.Device(device), channel
         self._stage = "starting"
         self._watch = own.Watch()
         self._request: Dict[str, Any] = {}
@@ -77,6 +77,10 @@ class Session:
         if self._loaded is not None:
             raise Refused("something is loaded already")
         self._request = request
+        if request.get("passes_for_gpu"):
+            simulated.pass_for_gpu()
+        if request.get("assisted"):
+            simulated.build_elsewhere(self._channel)
         self._warm_up()
         loaded, self._file = loading.load(request, self._device, self._at)
         self._loaded, self._function = loaded, loaded.function
@@ -87,6 +91,7 @@ class Session:
 
         return {
             "kind": loaded.kind, "name": loaded.name, "seconds": loaded.seconds, "versions": self._versions(),
+            "settings": loading.settings(request.get("settings_script"), module),
             "training": bool(module.training) if module is not None else None,
             "parameters": described(module.named_parameters()) if module is not None else [],
             "buffers": described(module.named_buffers()) if module is not None else [],
@@ -239,7 +244,7 @@ def serve(descriptor: int, device: str) -> None:
     loading.new_main()
     sys.argv[:] = [""]
     channel = Channel(descriptor)
-    session = Session(device)
+    session = Session(device, channel)
     while True:
         try:
             received = channel.receive()

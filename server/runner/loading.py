@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import types
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
@@ -176,6 +176,18 @@ def _place(module: Any, request: Dict[str, Any], device: own.Device) -> Any:
     if request.get("train") is not None:
         module.train(request["train"])
     return module
+
+
+def settings(script: Optional[str], module: Any) -> Optional[str]:
+    """What a script's `settings_of` says of a module; None where there is no module, or it has what that can't read."""
+    if module is None or not script:
+        return None
+    scope: Dict[str, Any] = {"__name__": "settings"}
+    try:
+        exec(compile(script, "<settings>", "exec", dont_inherit=True), scope)
+        return str(scope["settings_of"](module))
+    except Exception:  # an attribute of the person's own may fail at being read
+        return None
 
 
 def new_main() -> None:

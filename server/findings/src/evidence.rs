@@ -18,6 +18,9 @@ pub struct Evidence {
     /// What each case was called with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<VerifiedCall>,
+    /// Each module's classes and plain settings, such as a slope or a stride, as a digest that an edited file's guard computes too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// Whether a module was in training mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training: Option<bool>,

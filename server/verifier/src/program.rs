@@ -11,6 +11,7 @@ mod run;
 mod target;
 mod watch;
 
+pub(crate) use build::said;
 pub use build::{BuildError, Builder, Built, build};
 pub use device::{DeviceError, RunDevice, choose};
 pub use run::{Command, End, Ran, RunError, Running, run};

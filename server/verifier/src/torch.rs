@@ -10,6 +10,7 @@ pub mod judge;
 mod literal;
 pub mod machine;
 pub mod request;
+pub mod simulated;
 pub mod subject;
 pub mod values;
 pub mod verify;

@@ -15,6 +15,7 @@ use stitch_agents::optimize::{
 use stitch_agents::patch;
 use stitch_agents::run::{Conclusion, Manifest, Run};
 use stitch_session::config::Config;
+use stitch_session::config::Device;
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
 use stitch_verifier::measure::{MeasureError, Measurement};
 use stitch_verifier::program::{Builder, RunError, Target};
@@ -56,7 +57,14 @@ impl Judge {
                 .map(|builder| Self::Cuda(target.clone(), Box::new(builder))),
             Aimed::Python(aim) => {
                 let config = order.surrounding.config_for(Some(&aim.subject.path));
-                let asked = order.program.device.clone().unwrap_or_else(|| config.device.clone());
+                if let Some(Device::Simulator(name)) = &order.program.device {
+                    anstream::eprintln!(
+                        "error: `sim:{name}` measures no time, so no candidate for PyTorch code could be called faster there. Take `--device cpu` or \
+                         `--device cuda:0`; `stitchcuda verify` compares a candidate on `sim:{name}`."
+                    );
+                    return Ok(Err(Status::Usage));
+                }
+                let asked = order.program.device.clone().unwrap_or_else(|| Machine::timed(&config.device));
                 let machine =
                     setup::machine(&order.surrounding, &config, &asked, order.python.as_deref()).await;
                 machine.map(|machine| Self::Python(aim.clone(), Box::new(machine), config))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use stitch_agents::optimize::{Aim, CudaJudgement, Judgement, PythonAim, TorchJudgement, aim, aim_python};
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::Span;
-use stitch_session::config::{Config, Device};
+use stitch_session::config::Config;
 use stitch_session::jobs::JobError;
 use stitch_toolchain::discovery::Search;
 use stitch_verifier::declared::Declared;
@@ -143,11 +143,7 @@ impl Judging {
                     environment: session.environment.clone(),
                 };
                 let executable = std::env::current_exe().map_err(JobError::failed)?;
-                // A simulated device runs no PyTorch: what is on this machine does.
-                let device = match &config.device {
-                    Device::Simulator(_) => Device::Auto,
-                    device => device.clone(),
-                };
+                let device = Machine::timed(&config.device);
                 let machine = Machine::find(config, &search, &device, None, &executable)
                     .await
                     .map_err(JobError::failed)?;

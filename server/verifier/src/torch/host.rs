@@ -8,6 +8,7 @@
 //! A child that dies, hangs, floods its output or closes its socket is told apart by [`ChildError`], and the next one is forked from a zygote
 //! that none of it has touched. What a child prints goes to a pipe of its own, of which the beginning and the end are kept.
 
+mod assist;
 mod channel;
 mod child;
 mod error;
@@ -21,6 +22,7 @@ mod runner;
 mod setting;
 mod zygote;
 
+pub use assist::{Assistant, Doing, Extension, Unassisted};
 pub use child::Child;
 pub use error::{ChildError, Frame, HostError, How};
 pub use filled::{Filled, FilledError, lay_out};

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use stitch_session::cache::Cache;
@@ -14,8 +15,10 @@ use super::host::{Place, Python, Wrap, bare, find_python};
 use super::judge::Rule;
 use super::judge::statistics::LEAST_CALLS;
 use super::request::{Request, SanitizerPolicy};
+use super::simulated::Simulation;
 use super::subject::Subject;
 use crate::device::devices;
+use crate::program::{self, Builder};
 use crate::sandbox::Sandbox;
 
 /// The L2 cache is overwritten by so many times its size.
@@ -38,6 +41,7 @@ pub struct Machine {
     wrap: Wrap,
     sandbox: String,
     cache: Cache,
+    simulation: Option<Simulation>,
 }
 
 /// Why nothing can be run.
@@ -85,6 +89,10 @@ impl Machine {
             Ok(Err(error)) => return Err(MachineError::Missing(error.to_string())),
             Err(error) => return Err(MachineError::Failed(error.to_string())),
         };
+        let simulation = match asked {
+            Device::Simulator(_) => Some(simulated(config, search, asked, executable).await?),
+            _ => None,
+        };
         let Chosen { place, name, kind, l2_bytes, driver } = choose(asked, &python).await?;
         let mut environment = Vec::new();
         let mut readable = programs(search);
@@ -117,7 +125,16 @@ impl Machine {
             wrap,
             sandbox,
             cache,
+            simulation,
         })
+    }
+
+    /// The device on which PyTorch code is timed where `configured` is: a simulated one measures no time, so what is on this machine takes its place.
+    pub fn timed(configured: &Device) -> Device {
+        match configured {
+            Device::Simulator(_) => Device::Auto,
+            device => device.clone(),
+        }
     }
 
     /// The device as a verdict names it: `cpu`, `cuda:0 (NVIDIA H200)`.
@@ -128,7 +145,8 @@ impl Machine {
     /// The device's short name: `cpu`, `cuda:0`.
     pub fn device_id(&self) -> String {
         match self.place {
-            Place::Cpu => "cpu".to_owned(),
+            // A simulated device has no other name.
+            Place::Cpu => self.device.clone(),
             Place::Cuda(index) => format!("cuda:{index}"),
         }
     }
@@ -142,6 +160,7 @@ impl Machine {
             reference,
             candidate,
             place: self.place,
+            simulation: self.simulation.clone(),
             device: self.device.clone(),
             kind_of_device: self.kind_of_device.clone(),
             stands_for: None,
@@ -165,6 +184,25 @@ impl Machine {
             cache: self.cache.clone(),
         }
     }
+}
+
+/// What builds and runs a candidate's extensions for a simulated device.
+async fn simulated(
+    config: &Config,
+    search: &Search,
+    asked: &Device,
+    executable: &Path,
+) -> Result<Simulation, MachineError> {
+    let device = program::choose(asked).await.map_err(|error| MachineError::Device(error.to_string()))?;
+    let toolkit = discovery::find(search).chosen.ok_or_else(|| {
+        MachineError::Missing(
+            "No nvcc was found, which compiles CUDA texts for the simulator. `stitchcuda toolchain install` gets one."
+                .to_owned(),
+        )
+    })?;
+    let builder = Builder::prepare(device, toolkit, Arc::new(config.clone()), None).await;
+    let builder = builder.map_err(MachineError::Missing)?;
+    Ok(Simulation { builder, executable: executable.to_owned() })
 }
 
 /// Where the programs lie that a build may need: what `PATH` names, and the compilers that variables name. Of one that lies in a `bin` outside of
@@ -204,9 +242,8 @@ async fn choose(asked: &Device, python: &Python) -> Result<Chosen, MachineError>
     let index = match asked {
         Device::Cpu => return Ok(cpu()),
         Device::Simulator(name) => {
-            return Err(MachineError::Device(format!(
-                "`sim:{name}` runs CUDA programs and kernels, no PyTorch. Take `--device cpu` or `--device cuda:0`."
-            )));
+            let name = format!("sim:{}", name.to_lowercase());
+            return Ok(Chosen { name: name.clone(), kind: name, ..cpu() });
         }
         Device::Auto => None,
         Device::Cuda(index) => Some(*index),

@@ -8,6 +8,7 @@ use stitch_session::cache::Cache;
 
 use super::host::{ChildError, HostError, Place, Python, Wrap};
 use super::judge::Rule;
+use super::simulated::Simulation;
 use super::subject::Subject;
 
 /// When the tools of compute-sanitizer look at a candidate.
@@ -35,6 +36,8 @@ pub struct Request {
     pub candidate_name: String,
     /// Where tensors live.
     pub place: Place,
+    /// Runs the candidate's CUDA extensions, where its tensors live on the CPU and pass for those of a GPU.
+    pub simulation: Option<Simulation>,
     /// The device as a verdict names it: `cpu`, `cuda:0 (NVIDIA H200)`.
     pub device: String,
     /// The device as the guard of an edited file names it: `cpu`, `cuda:9.0` with the compute capability.

@@ -13,8 +13,10 @@ mod report;
 mod rounds;
 mod sanitize;
 mod secrets;
+mod simulation;
 mod timing;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use stitch_findings::{Degenerate, Verdict};
@@ -26,6 +28,7 @@ use super::host::{Filled, Place};
 use super::judge::degenerate::Detector;
 use super::judge::distributions::Distribution;
 use super::request::{Progress, Request, SanitizerPolicy, TorchError};
+use super::simulated::Simulator;
 use super::values::Dtype;
 use pair::{Opened, Pair, Sides};
 use report::Report;
@@ -35,6 +38,9 @@ use timing::{Clock, Untimed};
 
 /// Verifications that may keep contexts on one GPU at a time, two contexts each. Kernelauto's cap is 12 contexts a GPU; many more at once have wedged drivers.
 const PLACES: usize = 6;
+
+/// The share of a request's time that one run on the simulator may take.
+const SHARE: f64 = 0.75;
 
 /// Secret seeds that count, at least.
 const LEAST_SEEDS: u32 = 5;
@@ -48,14 +54,20 @@ pub async fn verify(
     progress: &Progress<'_>,
     cancel: &CancellationToken,
 ) -> Result<Verdict, TorchError> {
-    let mut work = Work { request, progress, cancel, report: Report::new(request), secrets: Secrets::new() };
+    let simulator = request.simulation.clone().map(|simulation| {
+        // A run that is ended has to be told to the process that asked for it, which has a limit of its own.
+        let limit = request.time_limit.mul_f64(SHARE);
+        Arc::new(Simulator::new(simulation, limit, cancel.clone()))
+    });
+    let report = Report::new(request, simulator.clone());
+    let mut work = Work { request, progress, cancel, report, secrets: Secrets::new() };
     let _place = place(request, cancel).await?;
     progress("starting Python", None);
     let began = Instant::now();
-    let mut sides = Sides::start(request, cancel).await?;
+    let mut sides = Sides::start(request, simulator, cancel).await?;
     work.report.stage("start", began.elapsed().as_secs_f64());
     let result = work.run(&mut sides).await;
-    let Sides { reference, candidate } = sides;
+    let Sides { reference, candidate, .. } = sides;
     // Nothing of either is left when the verdict is told.
     tokio::join!(reference.end(), candidate.end());
     result?;
@@ -194,6 +206,9 @@ impl<'a> Work<'a> {
 
     /// Times both, and the baselines. Whether the candidate is faster.
     async fn time(&mut self, sides: &mut Sides, pair: &mut Pair, left: &Left) -> Result<bool, TorchError> {
+        if self.request.simulation.is_some() {
+            return Ok(false);
+        }
         let Some(outputs) = left.outputs.as_ref().filter(|_| self.request.calls > 0) else {
             self.report.not_checked(crate::verify::UNTIMED);
             return Ok(false);

@@ -14,6 +14,7 @@ class Scaled(nn.Module):
         self.fc = nn.Linear(size, size)
         self.register_buffer("shift", torch.ones(size))
         self.slope = slope
+        self.sizes = [size, [size]]
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None, *, scale: float = 2.0) -> torch.Tensor:
         """Scales x."""

@@ -169,7 +169,7 @@ impl TorchJudgement {
             calls: evidence.map(|evidence| evidence.calls.clone()).unwrap_or_default(),
             gradients: false,
             training: evidence.and_then(|evidence| evidence.training).into_iter().collect(),
-            settings: Vec::new(),
+            settings: evidence.map(|evidence| evidence.settings.clone()).unwrap_or_default(),
         };
         Ok(compose(reference, &self.denoted, candidate, &verified)?.text)
     }

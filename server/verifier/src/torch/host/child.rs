@@ -2,11 +2,13 @@
 
 mod ask;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::assist::Assistant;
 use super::channel::Channel;
 use super::error::ChildError;
 use super::filled::Filled;
@@ -28,6 +30,7 @@ pub struct Child {
     time_limit: Duration,
     cancel: CancellationToken,
     is_gone: bool,
+    assistant: Option<Arc<dyn Assistant>>,
 }
 
 impl Child {
@@ -39,12 +42,17 @@ impl Child {
         time_limit: Duration,
         cancel: CancellationToken,
     ) -> Self {
-        Self { number, channel, output, link, time_limit, cancel, is_gone: false }
+        Self { number, channel, output, link, time_limit, cancel, is_gone: false, assistant: None }
     }
 
     /// Sets how long each of the following requests may take.
     pub fn set_time_limit(&mut self, limit: Duration) {
         self.time_limit = limit;
+    }
+
+    /// Has it ask for its CUDA extensions here, from [`Self::load`] on.
+    pub fn assist(&mut self, assistant: Arc<dyn Assistant>) {
+        self.assistant = Some(assistant);
     }
 
     /// What it has printed so far, standard output and standard error together; of much, the beginning and the end.
@@ -70,6 +78,9 @@ impl Child {
             "train": load.train,
             "build": load.build,
             "stands_for": load.stands_for,
+            "passes_for_gpu": load.passes_for_gpu,
+            "settings_script": load.settings_script,
+            "assisted": self.assistant.is_some(),
         });
         let answer = self.ask("loading", request, &[]).await?;
         self.heed(answer.all())

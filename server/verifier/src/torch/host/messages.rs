@@ -26,12 +26,25 @@ pub struct Load {
     /// The file whose place the subject's file takes: its folder is searched for imports, its package is that of relative ones. Without,
     /// the subject's file itself.
     pub stands_for: Option<PathBuf>,
+    /// Has tensors, which live on the CPU, pass for those of a GPU: the code asks for one, and its extensions run on the simulator.
+    pub passes_for_gpu: bool,
+    /// A script that defines `settings_of(module)`, whose text the answer has for a module.
+    pub settings_script: Option<String>,
 }
 
 impl Load {
     /// Loads a subject under a seed, as it is.
     pub fn new(subject: Subject, seed: u64) -> Self {
-        Self { subject, seed, dtype: None, train: None, build: None, stands_for: None }
+        Self {
+            subject,
+            seed,
+            dtype: None,
+            train: None,
+            build: None,
+            stands_for: None,
+            passes_for_gpu: false,
+            settings_script: None,
+        }
     }
 }
 
@@ -88,6 +101,9 @@ pub struct Loaded {
     /// Buffers of a module, those that are not in its state dictionary too.
     #[serde(default)]
     pub buffers: Vec<NamedTensor>,
+    /// A module's settings as the script of [`Load::settings_script`] tells them.
+    #[serde(default)]
+    pub settings: Option<String>,
     /// What runs it.
     pub versions: Versions,
     /// How long it took.

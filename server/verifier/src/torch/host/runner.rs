@@ -29,6 +29,7 @@ files![
     "loading.py",
     "oracle.py",
     "profiling.py",
+    "simulated.py",
     "statements.py",
     "timing.py",
     "values.py",

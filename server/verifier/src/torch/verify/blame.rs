@@ -51,6 +51,12 @@ impl Source {
         Some((frame.line, span))
     }
 
+    /// Where a line of a text that is compiled lies in this file.
+    pub fn of_line(&self, file: &str, line: u32) -> Option<Span> {
+        let place = SourcePlace { file: file.to_owned(), line, column: None, echo: None };
+        self.locate(&place, Analysis::of(Language::Python, &self.text).units())
+    }
+
     /// The line, from one, that a place in the file is on.
     pub fn line_of(&self, span: Span) -> usize {
         Lines::new(&self.text).line_of(span.start).0 + 1

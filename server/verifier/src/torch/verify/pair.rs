@@ -1,6 +1,7 @@
 //! The two processes of one verification, and the state that both are brought to.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
@@ -8,6 +9,7 @@ use super::report::Report;
 use crate::torch::host::{Child, ChildError, Filled, Load, Loaded, Role, Setting, Zygote};
 use crate::torch::literal::literal;
 use crate::torch::request::{Request, TorchError};
+use crate::torch::simulated::Simulator;
 use crate::torch::subject::{Callable, Case, Source, Subject};
 use crate::torch::values::{Dtype, Tree};
 use stitch_toolchain::process::Scratch;
@@ -76,6 +78,7 @@ impl Side {
         load.train = request.train;
         load.build = Some(self.build.clone());
         load.stands_for.clone_from(&request.stands_for);
+        load.passes_for_gpu = request.simulation.is_some();
         load
     }
 
@@ -125,16 +128,22 @@ pub(super) enum Opened {
 pub(super) struct Sides {
     pub reference: Side,
     pub candidate: Side,
+    /// Runs the candidate's extensions.
+    pub simulator: Option<Arc<Simulator>>,
 }
 
 impl Sides {
     /// Starts both zygotes at once; they never meet.
-    pub async fn start(request: &Request, cancel: &CancellationToken) -> Result<Self, TorchError> {
+    pub async fn start(
+        request: &Request,
+        simulator: Option<Arc<Simulator>>,
+        cancel: &CancellationToken,
+    ) -> Result<Self, TorchError> {
         let (reference, candidate) = tokio::join!(
             Side::start(request, Role::Reference, cancel),
             Side::start(request, Role::Candidate, cancel)
         );
-        Ok(Self { reference: reference?, candidate: candidate? })
+        Ok(Self { reference: reference?, candidate: candidate?, simulator })
     }
 
     /// Loads both, and gives the candidate the reference's state. `seed` is the reference's; the candidate gets `other`.
@@ -147,8 +156,12 @@ impl Sides {
     ) -> Result<Opened, TorchError> {
         let mut reference = self.reference.child().await?;
         let mut candidate = self.candidate.child().await?;
+        if let Some(simulator) = &self.simulator {
+            candidate.assist(Arc::<Simulator>::clone(simulator));
+        }
         let subject = with_init_case(&request.reference);
-        let wanted = self.reference.load(request, &subject, dtype, seed);
+        let mut wanted = self.reference.load(request, &subject, dtype, seed);
+        wanted.settings_script = Some(stitch_analysis::target::compose::settings_script());
         let loaded = reference.load(&wanted).await;
         let loaded = loaded.map_err(|error| TorchError::of_reference(" to load", error))?;
         report.runs_on(&loaded);

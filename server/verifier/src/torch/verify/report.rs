@@ -1,6 +1,7 @@
 //! Collects what a verdict says: accusations in the candidate's lines, what was compared, what was left out.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use stitch_findings::{
     Answer, Code, Compared, Evidence, Finding, Inputs, LeftOut, Parameters, Span, Stage, Tried, Verdict,
@@ -9,10 +10,12 @@ use stitch_findings::{
 
 use super::blame::Source;
 use super::called::call_of;
+use super::simulation::Simulated;
 use crate::torch::host::{ChildError, Loaded};
 use crate::torch::judge::compare::Part;
 use crate::torch::judge::distributions::Distribution;
 use crate::torch::request::{Request, TorchError};
+use crate::torch::simulated::Simulator;
 use crate::torch::subject::{Callable, Subject};
 use crate::torch::values::Values;
 
@@ -30,17 +33,19 @@ const WRONG_ADVICE: &str =
 pub(super) struct Report<'a> {
     pub verdict: Verdict,
     request: &'a Request,
-    source: Source,
+    pub(super) source: Source,
     /// The candidate's definition.
-    span: Span,
+    pub(super) span: Span,
     name: String,
     tried: Vec<Tried>,
     hidden: usize,
+    /// Runs the candidate's extensions, and what of it was taken in.
+    pub(super) simulated: Option<Simulated>,
 }
 
 impl<'a> Report<'a> {
     /// A report that nothing speaks against yet.
-    pub fn new(request: &'a Request) -> Self {
+    pub fn new(request: &'a Request, simulator: Option<Arc<Simulator>>) -> Self {
         let source = Source::read(&request.candidate.path);
         let name = name_of(&request.candidate);
         let verdict = Verdict {
@@ -62,7 +67,8 @@ impl<'a> Report<'a> {
             },
         };
         let span = source.definition(&name);
-        Self { verdict, request, source, span, name, tried: Vec::new(), hidden: 0 }
+        let simulated = simulator.map(Simulated::new);
+        Self { verdict, request, source, span, name, tried: Vec::new(), hidden: 0, simulated }
     }
 
     /// Whether nothing speaks against the candidate so far.
@@ -75,7 +81,14 @@ impl<'a> Report<'a> {
         self.accuse_at(self.span, code, answer, message, advice);
     }
 
-    fn accuse_at(&mut self, span: Span, code: Code, answer: Answer, message: String, advice: &str) {
+    pub(super) fn accuse_at(
+        &mut self,
+        span: Span,
+        code: Code,
+        answer: Answer,
+        message: String,
+        advice: &str,
+    ) {
         let mut finding = Finding::new(code, span, message).about(self.name.clone());
         if !advice.is_empty() {
             finding = finding.advise(advice);
@@ -92,6 +105,11 @@ impl<'a> Report<'a> {
         self.verdict.evidence.calls.extend(call);
     }
 
+    /// The name of the candidate's file.
+    pub(super) fn candidate_file(&self) -> String {
+        file_name(&self.request.candidate.path)
+    }
+
     /// Something that both do and that is not honest.
     pub fn dishonest(&mut self, message: String) {
         let advice = "Do all work inside of the call, and give back tensors of torch's own type.";
@@ -104,6 +122,10 @@ impl<'a> Report<'a> {
     /// It is none of its faults: the job was cancelled, our own side had no memory.
     pub fn failed(&mut self, error: ChildError, when: &str) -> Result<(), TorchError> {
         let file = file_name(&self.request.candidate.path);
+        let is_cancelled = matches!(error, ChildError::Cancelled);
+        if !is_cancelled && (self.simulated_faults() || self.not_simulated()) {
+            return Ok(());
+        }
         match error {
             ChildError::Cancelled => return Err(TorchError::Cancelled),
             ChildError::Here { what } => return Err(TorchError::Device(what)),
@@ -326,6 +348,10 @@ impl<'a> Report<'a> {
 
     /// What runs both, as the reference's process says.
     pub fn runs_on(&mut self, reference: &Loaded) {
+        let known = &mut self.verdict.evidence.settings;
+        known.extend(
+            reference.settings.iter().filter(|one| !known.contains(one)).cloned().collect::<Vec<_>>(),
+        );
         let versions = &reference.versions;
         self.verdict.evidence.versions = Some(Versions {
             python: versions.python.clone(),
@@ -357,6 +383,7 @@ impl<'a> Report<'a> {
 
     /// The verdict: a failure where nothing was compared.
     pub fn finish(mut self) -> Verdict {
+        self.simulated_at_the_end();
         self.verdict.evidence.distributions = std::mem::take(&mut self.tried);
         if self.hidden > 0 {
             self.note(format!(

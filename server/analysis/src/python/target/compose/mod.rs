@@ -25,7 +25,7 @@ pub use stitch_findings::{Argument, VerifiedCall};
 const SUPPORT: &str = include_str!("support.py");
 /// The modules that it imports.
 const SUPPORT_IMPORTS: &[&str] =
-    &["functools", "hashlib", "itertools", "threading", "warnings", "weakref", "torch"];
+    &["functools", "hashlib", "itertools", "operator", "threading", "warnings", "weakref", "torch"];
 
 /// A Python script that defines `settings_of(module)`, whose text goes into [`Verified::settings`]: the classes and plain settings of a
 /// module and its parts as one digest. It is what an edited file computes itself, so both agree.

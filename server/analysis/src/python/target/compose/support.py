@@ -10,7 +10,8 @@ class _Verified:
         self.state, self.settings, self.training, self.needs = state, settings, training, needs
         self.added, self.gradients, self.streams = added, gradients, streams
         self.lock, self.tried, self.made = threading.Lock(), False, None
-        self.instances = weakref.WeakKeyDictionary()
+        self.gpu = "cuda" in repr(calls) or (state is not None and "cuda" in repr(state))
+        self.instances = {}
 
     def __call__(self, owner, *arguments):
         if self.compiling() or torch.jit.is_tracing() or self.autocast() or (self.tried and self.made is None):
@@ -21,13 +22,20 @@ class _Verified:
                 return NotImplemented
         except TypeError:
             return NotImplemented
-        if owner is not None and not self.is_as_verified(owner, tensors):
+        if owner is not None:
+            known = self.instances.get(id(owner))
+            if known is None or known.owner() is not owner or not known.is_unchanged(owner):
+                known = self.looked_at(owner)
+                if known is None:
+                    return NotImplemented
+            tensors += known.tensors
+        if torch.autograd.forward_ad._current_level >= 0:
             return NotImplemented
-        if not self.gradients and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        if not self.gradients and torch.is_grad_enabled() and any([tensor.requires_grad for tensor in tensors]):
             return NotImplemented
-        if not self.is_current(tensors) or self.build() is None:
+        if self.gpu and not self.is_current(tensors) or self.build() is None:
             return NotImplemented
-        call = self.made if owner is None else self.instance(owner)
+        call = self.made if owner is None else known.forward or self.instance(owner, known)
         count = len(arguments) - len(self.keywords)
         return call(*arguments[:count], **dict(zip(self.keywords, arguments[count:])))
 
@@ -76,25 +84,28 @@ class _Verified:
             return False
         return self.streams or torch.cuda.current_stream().cuda_stream == 0
 
-    def is_as_verified(self, owner, tensors):
-        """Whether a module is of the class, state and settings that were verified."""
+    def looked_at(self, owner):
+        """Whether a module is of the class, state and settings that were verified: what later calls compare it with, or None."""
         parts = list(owner.named_modules())
         training = owner.training
         if (type(owner).__module__, type(owner).__qualname__) != (__name__, self.name) or training not in self.training:
-            return False
+            return None
         if not all(hasattr(owner, name) for name in self.needs):
-            return False
+            return None
         for _, part in parts:
             hooked = part is not owner and (part._forward_hooks or part._forward_pre_hooks or part._backward_hooks)
             if part.training is not training or hooked:
-                return False
-        own = []
+                return None
+        tensors = []
         named = itertools.chain(owner.named_parameters(), owner.named_buffers())
-        state = {name: self.seen(tensor, own) for name, tensor in named}
+        state = {name: self.seen(tensor, tensors) for name, tensor in named}
         if self.state is not None and state not in self.state:
-            return False
-        tensors.extend(own)
-        return self.settings is None or self.settings_of(parts, self.added) in self.settings
+            return None
+        if self.settings is not None and self.settings_of(parts, self.added) not in self.settings:
+            return None
+        key, instances = id(owner), self.instances
+        known = instances[key] = _Known(weakref.ref(owner, lambda _: instances.pop(key, None)), owner, tensors)
+        return known
 
     @classmethod
     def settings_of(cls, parts, added=()):
@@ -121,15 +132,13 @@ class _Verified:
             return "(%s)" % ", ".join([cls.plain(item) for item in value])
         return getattr(value, "__qualname__", "") if callable(value) else ""
 
-    def instance(self, owner):
+    def instance(self, owner, known):
         """The verified `forward`, on an object that shares all attributes of the module and keeps its own in slots."""
-        known = self.instances.get(owner)
-        if known is None:
-            known = self.made.__new__(self.made)
-            object.__setattr__(known, "__dict__", vars(owner))
-            if hasattr(self.made, "_set_up"):
-                known._set_up()
-            self.instances[owner] = known
+        made = self.made.__new__(self.made)
+        object.__setattr__(made, "__dict__", vars(owner))
+        if hasattr(self.made, "_set_up"):
+            made._set_up()
+        known.forward = made.forward
         return known.forward
 
     @staticmethod
@@ -147,3 +156,42 @@ class _Verified:
         """The level of a transform such as `vmap` that the tensor belongs to; negative for none."""
         known = getattr(getattr(torch._C, "_functorch", None), "maybe_get_level", None)
         return known(tensor) if known else -1
+
+
+class _Known:
+    """A module as it was when it was found to be what was verified, so that the next call only asks whether that is still so.
+
+    What modules hold is compared by identity, names and values; lists, which may change and stay the same objects, by their text; tensors, whose
+    data may be exchanged, by what a guard compares of them and where they lie.
+    """
+
+    __slots__ = ("owner", "kind", "children", "kinds", "hooks", "tables", "count", "names", "values", "lists", "tensors", "data", "forward")
+
+    def __init__(self, owner, module, tensors):
+        self.owner, self.kind, self.tensors, self.forward = owner, type(module), tensors, None
+        self.children = [part for part in module.modules() if part is not module]
+        self.kinds = [type(part) for part in self.children]
+        self.hooks = [table for part in self.children for table in (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks)]
+        own = [vars(part) for part in (module, *self.children)]
+        self.tables = [table for held in own for table in (held, held["_parameters"], held["_buffers"], held["_modules"])]
+        self.count = sum(map(len, self.tables))
+        self.names = list(itertools.chain.from_iterable(self.tables))
+        self.values = list(itertools.chain.from_iterable(map(dict.values, self.tables)))
+        self.lists = [(value, _Verified.plain(value)) for held in own for value in held.values() if type(value) in (list, tuple)]
+        self.data = self.described()
+
+    def described(self):
+        return [(tensor.dtype, tensor.device, tensor.shape, tensor.data_ptr(), tensor.is_contiguous()) for tensor in self.tensors]
+
+    def is_unchanged(self, module):
+        chain, same = itertools.chain.from_iterable, operator.is_
+        return (
+            type(module) is self.kind
+            and sum(map(len, self.tables)) == self.count
+            and all(map(same, chain(map(dict.values, self.tables)), self.values))
+            and all(map(same, chain(self.tables), self.names))
+            and all(map(same, map(type, self.children), self.kinds))
+            and not any(self.hooks)
+            and self.described() == self.data
+            and all([_Verified.plain(value) == text for value, text in self.lists])
+        )

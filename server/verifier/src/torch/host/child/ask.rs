@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::super::assist::{self, Conversation};
 use super::super::channel::NoLine;
 use super::super::error::{ChildError, How};
 use super::super::filled::{Filled, check};
@@ -79,10 +80,16 @@ impl Child {
         let descriptors: Vec<BorrowedFd<'_>> = regions.iter().map(AsFd::as_fd).collect();
         let line = request.to_string();
         let began = Instant::now();
+        let assistant = self.assistant.clone();
         let exchange = async {
-            match self.channel.send(&line, &descriptors).await {
-                Ok(()) => self.channel.receive(LONGEST_LINE).await,
-                Err(_) => Err(NoLine::Closed),
+            let mut conversation = Conversation::default();
+            self.channel.send(&line, &descriptors).await.map_err(|_| NoLine::Closed)?;
+            loop {
+                let line = self.channel.receive(LONGEST_LINE).await?;
+                let Some((assistant, asked)) = assistant.as_deref().zip(assist::read(&line)) else {
+                    return Ok(line);
+                };
+                conversation.answer(assistant, &mut self.channel, asked).await?;
             }
         };
         let outcome = tokio::select! {
