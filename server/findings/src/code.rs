@@ -20,6 +20,8 @@ pub enum Producer {
     Ptxas,
     /// clang's type check between keystrokes, where clang is installed.
     Clang,
+    /// The run of a program as Nsight Systems or PyTorch's profiler recorded it, explained by our rules.
+    Nsys,
     /// Our own rewrites: what is offered as an edit, not told as a finding.
     Rewrite,
     /// The Verifier, about a candidate.
@@ -34,6 +36,7 @@ impl Producer {
             Self::Nvcc => "nvcc",
             Self::Ptxas => "ptxas",
             Self::Clang => "clang",
+            Self::Nsys => "nsys",
             Self::Rewrite => "rewrite",
             Self::Verify => "verify",
         }
@@ -84,6 +87,24 @@ macro_rules! codes {
 codes! {
     /// What clang's type check refused between keystrokes.
     CLANG_ERROR = Clang "clang/error" Error "clang reports an error";
+    /// Memory allocated while the device waits.
+    NSYS_ALLOCATION = Nsys "nsys/allocation" Information "The device is idle while memory is allocated";
+    /// Copies that no kernel runs beside.
+    NSYS_COPY_OVERLAP = Nsys "nsys/copy-overlap" Information "Copies and kernels do not overlap";
+    /// A device that waits.
+    NSYS_GPU_IDLE = Nsys "nsys/gpu-idle" Information "The device is idle for a good part of the time";
+    /// A host that does something else than launching.
+    NSYS_HOST_BOUND = Nsys "nsys/host-bound" Information "The device waits for the host";
+    /// A host that launches more slowly than the device works.
+    NSYS_LAUNCH_GAP = Nsys "nsys/launch-gap" Information "The device is idle between launches";
+    /// Copies through the driver's own buffer.
+    NSYS_PAGEABLE_COPY = Nsys "nsys/pageable-copy" Information "Copies from or to pageable memory";
+    /// A host that waits, and then a device.
+    NSYS_SYNCHRONIZATION = Nsys "nsys/synchronization" Information "The host waits for the device again and again";
+    /// Kernels as short as their launches.
+    NSYS_TINY_KERNELS = Nsys "nsys/tiny-kernels" Information "Most kernels are as short as their launch";
+    /// Where the kernels' time goes.
+    NSYS_TOP_KERNEL = Nsys "nsys/top-kernel" Hint "A kernel takes much of the time";
     /// What nvcc refused.
     NVCC_ERROR = Nvcc "nvcc/error" Error "nvcc reports an error";
     /// What nvcc warned of.
