@@ -24,6 +24,8 @@ pub enum Producer {
     Ncu,
     /// NVIDIA's compute-sanitizer.
     Sanitizer,
+    /// The run of a program as Nsight Systems or PyTorch's profiler recorded it, explained by our rules.
+    Nsys,
     /// Our own rewrites: what is offered as an edit, not told as a finding.
     Rewrite,
     /// The simulator, about what a run did.
@@ -42,6 +44,7 @@ impl Producer {
             Self::Clang => "clang",
             Self::Ncu => "ncu",
             Self::Sanitizer => "sanitizer",
+            Self::Nsys => "nsys",
             Self::Rewrite => "rewrite",
             Self::Sim => "sim",
             Self::Verify => "verify",
@@ -133,6 +136,24 @@ codes! {
     NCU_TENSOR_IDLE = Ncu "ncu/tensor-idle" Hint "The tensor cores are idle in a matrix product";
     /// Lanes that are apart in memory.
     NCU_UNCOALESCED_ACCESS = Ncu "ncu/uncoalesced-access" Information "Accesses take more sectors than they need";
+    /// Memory allocated while the device waits.
+    NSYS_ALLOCATION = Nsys "nsys/allocation" Information "The device is idle while memory is allocated";
+    /// Copies that no kernel runs beside.
+    NSYS_COPY_OVERLAP = Nsys "nsys/copy-overlap" Information "Copies and kernels do not overlap";
+    /// A device that waits.
+    NSYS_GPU_IDLE = Nsys "nsys/gpu-idle" Information "The device is idle for a good part of the time";
+    /// A host that does something else than launching.
+    NSYS_HOST_BOUND = Nsys "nsys/host-bound" Information "The device waits for the host";
+    /// A host that launches more slowly than the device works.
+    NSYS_LAUNCH_GAP = Nsys "nsys/launch-gap" Information "The device is idle between launches";
+    /// Copies through the driver's own buffer.
+    NSYS_PAGEABLE_COPY = Nsys "nsys/pageable-copy" Information "Copies from or to pageable memory";
+    /// A host that waits, and then a device.
+    NSYS_SYNCHRONIZATION = Nsys "nsys/synchronization" Information "The host waits for the device again and again";
+    /// Kernels as short as their launches.
+    NSYS_TINY_KERNELS = Nsys "nsys/tiny-kernels" Information "Most kernels are as short as their launch";
+    /// Where the kernels' time goes.
+    NSYS_TOP_KERNEL = Nsys "nsys/top-kernel" Hint "A kernel takes much of the time";
     /// What nvcc refused.
     NVCC_ERROR = Nvcc "nvcc/error" Error "nvcc reports an error";
     /// What nvcc warned of.

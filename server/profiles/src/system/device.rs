@@ -15,6 +15,10 @@ pub const TINY_KERNEL_NS: u64 = 5_000;
 /// some tens of microseconds an operator. In nanoseconds.
 pub const LAUNCH_GAP_NS: u64 = 100_000;
 
+/// A gap longer than this, without another cause, is a pause: the program's start, the end of an epoch, or a step that waits for its data. In
+/// nanoseconds.
+pub const PAUSE_NS: u64 = 10_000_000;
+
 /// One device.
 #[derive(Debug, Default)]
 pub struct DeviceSweep {
@@ -119,7 +123,9 @@ impl DeviceSweep {
                 rest -= ns;
             }
         }
-        if rest > LAUNCH_GAP_NS {
+        if rest > PAUSE_NS {
+            idle.pause.add(rest);
+        } else if rest > LAUNCH_GAP_NS {
             idle.host.add(rest);
         } else if rest > 0 {
             idle.launch.add(rest);

@@ -31,7 +31,7 @@ pub struct Drawing {
 pub struct DrawnRow {
     /// What it shows.
     pub row: Row,
-    /// Its columns from the left, those at the end left out where nothing happened.
+    /// Its columns from the left, those left out in which nothing happened.
     pub columns: Vec<Column>,
 }
 
@@ -69,6 +69,8 @@ pub enum Row {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Column {
+    /// Which column of the drawing: the first is 0.
+    pub at: u32,
     /// How much of the column was filled, in nanoseconds; never more than its width.
     pub ns: u64,
     /// What filled most of it.
@@ -158,16 +160,22 @@ impl Pencil {
     /// The drawing.
     pub fn finish(mut self, names: &Names) -> Drawing {
         self.rows.sort_by_key(|(row, _)| *row);
-        let column = |cell: &Cell| Column {
-            ns: cell.ns,
-            name: if cell.ns > 0 { names.get(cell.name).to_owned() } else { String::new() },
+        let column = |(at, cell): (usize, &Cell)| {
+            (cell.ns > 0).then(|| Column {
+                at: at as u32,
+                ns: cell.ns,
+                name: names.get(cell.name).to_owned(),
+            })
         };
         Drawing {
             column_ns: self.width,
             rows: self
                 .rows
                 .iter()
-                .map(|(row, cells)| DrawnRow { row: *row, columns: cells.iter().map(column).collect() })
+                .map(|(row, cells)| DrawnRow {
+                    row: *row,
+                    columns: cells.iter().enumerate().filter_map(column).collect(),
+                })
                 .collect(),
             rows_left_out: self.left_out.len() as u32,
         }

@@ -10,13 +10,17 @@ pub mod drawing;
 pub mod durations;
 pub mod event;
 pub mod finish;
+pub mod insight;
+mod look;
 pub mod model;
 pub mod names;
+pub mod rules;
 pub mod sweep;
 
 pub use calls::CallClass;
 pub use drawing::{Column, Drawing, DrawnRow, Row};
 pub use event::{Direction, Launch, Memory, Route};
+pub use insight::{Gain, Insight, SourceLine, explain};
 pub use model::{
     CallSum, CopySum, Device, DeviceTime, Gaps, Idle, KernelSum, RangeSum, SetSum, Source, StreamSum, System,
 };

@@ -98,9 +98,11 @@ pub struct DeviceTime {
 }
 
 impl DeviceTime {
-    /// The time that shares are of: the window without the idle time of what is done only once. In nanoseconds.
+    /// The time that shares are of: the window without the idle time of what is done only once, and without pauses, unless there are so many
+    /// that they belong to the steps of the program. In nanoseconds.
     pub fn base_ns(&self) -> u64 {
-        self.window_ns.saturating_sub(self.idle.setup.ns)
+        let once = if self.idle.pauses_repeat() { 0 } else { self.idle.pause.ns };
+        self.window_ns.saturating_sub(self.idle.setup.ns).saturating_sub(once)
     }
 
     /// The share of [`base_ns`](Self::base_ns) in which nothing ran, from 0 to 1.
@@ -130,8 +132,10 @@ pub struct Idle {
     pub launch: Gaps,
     /// Those among `launch` that came after a tiny kernel. They are counted in `launch` too.
     pub launch_after_tiny: Gaps,
-    /// Long, without another cause: the host did something else than launching.
+    /// Longer, without another cause: the host did something else than launching.
     pub host: Gaps,
+    /// Longer than 10 ms, without another cause.
+    pub pause: Gaps,
     /// The profiler recorded no calls, so that the cause is not known.
     pub unknown: Gaps,
 }
@@ -139,9 +143,25 @@ pub struct Idle {
 impl Idle {
     /// All of it, in nanoseconds.
     pub fn total_ns(&self) -> u64 {
-        [&self.synchronization, &self.setup, &self.allocation, &self.launch, &self.host, &self.unknown]
-            .iter()
-            .fold(0, |sum: u64, gaps| sum.saturating_add(gaps.ns))
+        let once = [&self.synchronization, &self.setup, &self.allocation, &self.launch];
+        let all = once.into_iter().chain([&self.host, &self.pause, &self.unknown]);
+        all.fold(0, |sum: u64, gaps| sum.saturating_add(gaps.ns))
+    }
+
+    /// Whether pauses belong to the steps of the program: there are at least five.
+    pub fn pauses_repeat(&self) -> bool {
+        self.pause.count >= 5
+    }
+
+    /// Time in which the host did something else than launching, waiting, setting up and allocating: `host`, and pauses that repeat.
+    pub fn host_at_work(&self) -> Gaps {
+        let mut gaps = self.host;
+        if self.pauses_repeat() {
+            gaps.count += self.pause.count;
+            gaps.ns = gaps.ns.saturating_add(self.pause.ns);
+            gaps.longest_ns = gaps.longest_ns.max(self.pause.longest_ns);
+        }
+        gaps
     }
 }
 
@@ -193,6 +213,8 @@ pub struct KernelSum {
     pub launch: Launch,
     /// Launches that were nodes of a CUDA graph.
     pub in_graphs: u64,
+    /// Launches that took less than 5 µs.
+    pub tiny: u64,
     /// Whether it stands for a whole CUDA graph, whose kernels were not recorded.
     pub whole_graph: bool,
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use super::calls::CallClass;
 use super::causes::Causes;
-use super::device::DeviceSweep;
+use super::device::{DeviceSweep, TINY_KERNEL_NS};
 use super::drawing::{Pencil, Row};
 use super::durations::Durations;
 use super::event::{Call, DeviceEvent, Event, Launch, Range, Route, Work};
@@ -74,6 +74,7 @@ pub(super) struct KernelStat {
     pub alone: BTreeMap<u32, u64>,
     pub launch: Launch,
     pub in_graphs: u64,
+    pub tiny: u64,
     pub whole_graph: bool,
 }
 
@@ -150,6 +151,7 @@ impl Sweep {
         }
         stat.durations.add(ns);
         stat.in_graphs += u64::from(launch.graph);
+        stat.tiny += u64::from(ns < TINY_KERNEL_NS && !whole_graph);
         stat.whole_graph |= whole_graph;
         name
     }
@@ -311,6 +313,7 @@ impl KernelStat {
             alone_ns: self.alone.values().fold(0, |sum: u64, ns| sum.saturating_add(*ns)),
             launch: self.launch,
             in_graphs: self.in_graphs,
+            tiny: self.tiny,
             whole_graph: self.whole_graph,
             ..KernelSum::default()
         }
