@@ -259,12 +259,10 @@ fn locate(at: At, facts: Facts<'_>) -> (Option<LinePlace>, Vec<RelatedLine>) {
             }
             None => alone(lines::head(launch)),
         },
-        At::MostSectors => {
-            alone(lines::most(launch, |counters| counters.sectors).or_else(|| lines::head(launch)))
-        }
+        At::MostSectors => alone(lines::most(launch, traffic).or_else(|| lines::head(launch))),
         At::MostWavefronts => alone(
             lines::most(launch, |counters| counters.wavefronts)
-                .or_else(|| lines::most(launch, |counters| counters.sectors))
+                .or_else(|| lines::most(launch, traffic))
                 .or_else(|| lines::head(launch)),
         ),
         At::MostInstructions => {
@@ -278,6 +276,14 @@ fn locate(at: At, facts: Facts<'_>) -> (Option<LinePlace>, Vec<RelatedLine>) {
             Some((cause, None)) => alone(Some(cause)),
             None => alone(lines::head(launch)),
         },
+    }
+}
+
+/// Sectors of global and local memory.
+fn traffic(counters: &super::Counters) -> Option<u64> {
+    match (counters.sectors, counters.local_sectors) {
+        (None, None) => None,
+        (global, local) => Some(global.unwrap_or(0) + local.unwrap_or(0)),
     }
 }
 
