@@ -1,5 +1,7 @@
 //! Nsight Compute's output of real kernels, explained: each planted trait on its line, and nothing of it on the good twins.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
