@@ -140,14 +140,19 @@ fn apply(rule: &'static Rule, launch: &KernelLaunch, class: &Class) -> Vec<Insig
                 let proven = evidence.iter().filter(|line| {
                     unknown && line.ratio >= ratio && line.ratio < below && line.share >= share
                 });
-                proven.take(MOST_LINES).map(|line| tell(rule, Facts { line: Some(line), ..facts })).collect()
+                proven
+                    .take(MOST_LINES)
+                    .filter_map(|line| tell(rule, Facts { line: Some(line), ..facts }))
+                    .collect()
             }
-            None if holds() => vec![tell(rule, facts)],
+            None if holds() => tell(rule, facts).into_iter().collect(),
             None => Vec::new(),
         },
         At::Worst(measure) if holds() => {
             let evidence = lines::evidence(launch, measure).unwrap_or_default();
-            let mut insight = tell(rule, Facts { line: evidence.first(), ..facts });
+            let Some(mut insight) = tell(rule, Facts { line: evidence.first(), ..facts }) else {
+                return Vec::new();
+            };
             let next = evidence
                 .iter()
                 .skip(1)
@@ -159,7 +164,7 @@ fn apply(rule: &'static Rule, launch: &KernelLaunch, class: &Class) -> Vec<Insig
                 .extend(next.map(|place| RelatedLine { place, what: "has the next most of it".into() }));
             vec![insight]
         }
-        _ if holds() => vec![tell(rule, facts)],
+        _ if holds() => tell(rule, facts).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -181,17 +186,17 @@ impl Condition {
     }
 }
 
-/// Makes the sentences of a rule that holds.
-fn tell(rule: &'static Rule, facts: Facts<'_>) -> Insight {
+/// Makes the sentences of a rule that holds. `None` when a number that it speaks of was not measured.
+fn tell(rule: &'static Rule, facts: Facts<'_>) -> Option<Insight> {
     let launch = facts.launch;
     let (place, related) = locate(rule.at, facts);
     let mut evidence = BTreeMap::new();
-    let limits = sentence(rule, facts, place.is_some(), &mut evidence);
+    let limits = sentence(rule, facts, place.is_some(), &mut evidence)?;
     let gain = rule.gain.as_ref().and_then(|(formula, text)| {
         let share = formula.value(facts)?.clamp(0.0, 1.0);
         Some(Gain { share, formula: (*text).to_owned() })
     });
-    Insight {
+    Some(Insight {
         rule: rule.id.to_owned(),
         code: rule.code,
         severity: rule.code.info().severity,
@@ -204,12 +209,17 @@ fn tell(rule: &'static Rule, facts: Facts<'_>) -> Insight {
         evidence,
         source: rule.source.to_owned(),
         link: rule.link.to_owned(),
-    }
+    })
 }
 
 /// Fills a rule's sentence. A part in square brackets is left out when a number in it was not measured, or when it says "here" and no line
-/// is known.
-fn sentence(rule: &Rule, facts: Facts<'_>, placed: bool, evidence: &mut BTreeMap<String, f64>) -> String {
+/// is known; without a number of the rest nothing is told.
+fn sentence(
+    rule: &Rule,
+    facts: Facts<'_>,
+    placed: bool,
+    evidence: &mut BTreeMap<String, f64>,
+) -> Option<String> {
     let mut filled = String::new();
     for (at, part) in rule.limits.split(['[', ']']).enumerate() {
         let optional = at % 2 == 1;
@@ -221,7 +231,7 @@ fn sentence(rule: &Rule, facts: Facts<'_>, placed: bool, evidence: &mut BTreeMap
             filled.push_str(part);
         }
     }
-    if placed { filled } else { filled.replace(" here", "") }
+    Some(if placed { filled } else { filled.replace(" here", "") })
 }
 
 /// A part of a sentence with its names filled in. `None` when one was not measured.
@@ -259,12 +269,10 @@ fn locate(at: At, facts: Facts<'_>) -> (Option<LinePlace>, Vec<RelatedLine>) {
             }
             None => alone(lines::head(launch)),
         },
-        At::MostSectors => {
-            alone(lines::most(launch, |counters| counters.sectors).or_else(|| lines::head(launch)))
-        }
+        At::MostSectors => alone(lines::most(launch, traffic).or_else(|| lines::head(launch))),
         At::MostWavefronts => alone(
             lines::most(launch, |counters| counters.wavefronts)
-                .or_else(|| lines::most(launch, |counters| counters.sectors))
+                .or_else(|| lines::most(launch, traffic))
                 .or_else(|| lines::head(launch)),
         ),
         At::MostInstructions => {
@@ -278,6 +286,14 @@ fn locate(at: At, facts: Facts<'_>) -> (Option<LinePlace>, Vec<RelatedLine>) {
             Some((cause, None)) => alone(Some(cause)),
             None => alone(lines::head(launch)),
         },
+    }
+}
+
+/// Sectors of global and local memory.
+fn traffic(counters: &super::Counters) -> Option<u64> {
+    match (counters.sectors, counters.local_sectors) {
+        (None, None) => None,
+        (global, local) => Some(global.unwrap_or(0) + local.unwrap_or(0)),
     }
 }
 

@@ -30,6 +30,10 @@ pub enum Formula {
     Any(&'static [Formula]),
     /// Rounded up.
     Ceil(&'static Formula),
+    /// Computing's throughput, in percent.
+    Compute,
+    /// Memory's throughput, in percent: of the whole, or of its busiest level where that alone was measured.
+    Memory,
     /// The larger of computing's and memory's throughput, in percent.
     Busiest,
     /// The busiest pipe, in percent of its peak.
@@ -76,6 +80,8 @@ impl Formula {
             Self::Min(all) => each(all).reduce(f64::min)?,
             Self::Any(all) => all.iter().find_map(|formula| formula.value(facts))?,
             Self::Ceil(of) => of.value(facts)?.ceil(),
+            Self::Compute => facts.class.compute?,
+            Self::Memory => facts.class.memory?,
             Self::Busiest => facts.class.compute.into_iter().chain(facts.class.memory).reduce(f64::max)?,
             Self::BusiestPipe => super::roofline::pipe(facts.launch)?.1,
             Self::MeanPipe => {
@@ -107,6 +113,8 @@ impl Formula {
                 b.metrics(found);
             }
             Self::Ceil(of) => of.metrics(found),
+            Self::Compute => found.push(Metric::SmThroughput),
+            Self::Memory => found.push(Metric::MemoryThroughput),
             Self::Busiest => found.extend([Metric::SmThroughput, Metric::MemoryThroughput]),
             Self::BusiestPipe | Self::MeanPipe => {
                 found.extend(super::roofline::PIPES.iter().map(|(metric, _)| *metric))
@@ -125,6 +133,8 @@ impl Formula {
             }
             Self::Less(a, b) | Self::Times(a, b) | Self::Over(a, b) => a.answerable(has) && b.answerable(has),
             Self::Ceil(of) => of.answerable(has),
+            Self::Compute => has(Metric::SmThroughput),
+            Self::Memory => has(Metric::MemoryThroughput),
             Self::Busiest => has(Metric::SmThroughput) && has(Metric::MemoryThroughput),
             Self::BusiestPipe | Self::MeanPipe => {
                 super::roofline::PIPES.iter().any(|(metric, _)| has(*metric))

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Access, Instruction, KernelLaunch, Stall};
-use super::sass::{self, Sass};
+use super::sass::{Flow, Sass};
 
 /// A line of a source file, counted from one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -180,8 +180,10 @@ fn divergence(launch: &KernelLaunch) -> Option<Vec<LineEvidence>> {
     let all = executed(launch)?;
     let mut predicated: BTreeMap<Option<LinePlace>, Lanes> = BTreeMap::new();
     let mut branched: BTreeMap<Option<LinePlace>, Lanes> = BTreeMap::new();
+    let code = &launch.instructions;
+    let flow = Flow::new(code);
     for (at, instruction) in launch.instructions.iter().enumerate() {
-        let Some(sass) = Sass::parse(&instruction.text) else { continue };
+        let Some(sass) = &flow.parsed[at] else { continue };
         let counters = &instruction.counters;
         let (Some(instructions), Some(threads)) = (counters.instructions, counters.thread_instructions)
         else {
@@ -196,7 +198,7 @@ fn divergence(launch: &KernelLaunch) -> Option<Vec<LineEvidence>> {
             counters.wavefronts_ideal.filter(|warps| *warps > 0),
         ) {
             let condition =
-                sass::predicate_source(&launch.instructions, at).and_then(place).or_else(|| own.clone());
+                flow.predicate_source(at).and_then(|from| place(&code[from])).or_else(|| own.clone());
             predicated.entry(condition).or_default().add(warps, on, own);
         } else if threads < instructions.saturating_mul(32) {
             branched.entry(own.clone()).or_default().add(instructions, threads, own);
@@ -371,15 +373,17 @@ pub(super) fn stalled(launch: &KernelLaunch, stall: Stall) -> Option<(LinePlace,
         _ => false,
     };
     let mut causes: BTreeMap<LinePlace, u64> = BTreeMap::new();
-    for (at, instruction) in launch.instructions.iter().enumerate() {
+    let code = &launch.instructions;
+    let flow = Flow::new(code);
+    for (at, instruction) in code.iter().enumerate() {
         let Some(count) = samples(&instruction.counters) else { continue };
         let cause = match stall {
             // The barrier is behind the warp that waits for it.
-            Stall::Barrier => sass::last_before(&launch.instructions, at, |opcode| opcode == "BAR"),
-            Stall::Membar => sass::last_before(&launch.instructions, at, |opcode| opcode == "MEMBAR"),
-            _ => sass::load_source(&launch.instructions, at, accept),
+            Stall::Barrier => flow.last_before(at, "BAR"),
+            Stall::Membar => flow.last_before(at, "MEMBAR"),
+            _ => flow.source(at, accept),
         };
-        if let Some(cause) = cause.and_then(place) {
+        if let Some(cause) = cause.and_then(|cause| place(&code[cause])) {
             *causes.entry(cause).or_insert(0) += count;
         }
     }

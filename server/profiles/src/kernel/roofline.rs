@@ -137,12 +137,14 @@ fn bound(compute: f64, memory: f64) -> Bound {
 }
 
 fn levels(launch: &KernelLaunch) -> impl Iterator<Item = (Level, f64)> + '_ {
+    // The details page has L1's figure for the cycles in which it was active only, which is a little higher.
+    let l1 = launch.get(Metric::L1Throughput).or_else(|| launch.get(Metric::L1ThroughputActive));
     let all = [
-        (Level::Dram, Metric::DramThroughput),
-        (Level::L2, Metric::L2Throughput),
-        (Level::L1, Metric::L1Throughput),
+        (Level::Dram, launch.get(Metric::DramThroughput)),
+        (Level::L2, launch.get(Metric::L2Throughput)),
+        (Level::L1, l1),
     ];
-    all.into_iter().filter_map(|(level, metric)| Some((level, launch.get(metric)?)))
+    all.into_iter().filter_map(|(level, value)| Some((level, value?)))
 }
 
 /// The level whose throughput is the memory throughput. That figure is the largest among parts of all levels, of which each level's own

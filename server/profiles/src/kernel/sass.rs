@@ -4,6 +4,8 @@
 //! value comes from is looked for backwards by address; branches are not followed, so that the answer is the likely one, and the rules
 //! that use it say "from".
 
+use std::collections::HashMap;
+
 use super::model::{Access, Instruction};
 
 /// The parts of one instruction's text.
@@ -79,9 +81,8 @@ impl<'t> Sass<'t> {
 
     /// Whether it writes this predicate.
     pub fn defines_predicate(&self, number: u8) -> bool {
-        let name = format!("P{number}");
-        self.operands.iter().take(2).any(|operand| *operand == name)
-            && !matches!(self.opcode, "SEL" | "FSEL" | "BRA" | "EXIT")
+        let is_it = |operand: &&str| operand.strip_prefix('P').is_some_and(|rest| rest.parse() == Ok(number));
+        self.operands.iter().take(2).any(is_it) && !matches!(self.opcode, "SEL" | "FSEL" | "BRA" | "EXIT")
     }
 
     /// The first register it writes, and how many more.
@@ -103,11 +104,6 @@ impl<'t> Sass<'t> {
             1
         };
         Some((first, wide))
-    }
-
-    /// Whether it writes this register.
-    pub fn defines_register(&self, register: u16) -> bool {
-        self.result().is_some_and(|(first, count)| (first..first.saturating_add(count)).contains(&register))
     }
 
     /// The registers it reads.
@@ -143,47 +139,67 @@ impl Instruction {
     }
 }
 
-/// The instruction that last wrote the predicate of `code[at]`.
-pub(super) fn predicate_source(code: &[Instruction], at: usize) -> Option<&Instruction> {
-    let number = Sass::parse(&code.get(at)?.text)?.predicate?;
-    code[..at]
-        .iter()
-        .rev()
-        .find(|earlier| Sass::parse(&earlier.text).is_some_and(|sass| sass.defines_predicate(number)))
+/// Where the values of each instruction come from, found in one pass over the code.
+pub(super) struct Flow<'c> {
+    /// The instructions, read.
+    pub parsed: Vec<Option<Sass<'c>>>,
+    /// For each, the one that last wrote its predicate.
+    predicates: Vec<Option<usize>>,
+    /// For each, those that last wrote the registers it reads, the latest last.
+    writers: Vec<Vec<usize>>,
 }
 
-/// The access to memory that last wrote a register that `code[at]` reads, and that `accept` takes.
-pub(super) fn load_source(
-    code: &[Instruction],
-    at: usize,
-    accept: impl Fn(&Sass<'_>) -> bool,
-) -> Option<&Instruction> {
-    let sass = Sass::parse(&code.get(at)?.text)?;
-    let mut found: Option<&Instruction> = None;
-    for register in sass.uses() {
-        let writer = code[..at].iter().rev().find(|earlier| {
-            Sass::parse(&earlier.text).is_some_and(|earlier| earlier.defines_register(register))
-        });
-        if let Some(writer) = writer
-            && Sass::parse(&writer.text).is_some_and(|sass| accept(&sass))
-            && found.is_none_or(|known| writer.address > known.address)
-        {
-            found = Some(writer);
+impl<'c> Flow<'c> {
+    pub fn new(code: &'c [Instruction]) -> Self {
+        let parsed: Vec<Option<Sass<'c>>> =
+            code.iter().map(|instruction| Sass::parse(&instruction.text)).collect();
+        let mut last_register: HashMap<u16, usize> = HashMap::new();
+        let mut last_predicate: [Option<usize>; 8] = [None; 8];
+        let mut predicates = Vec::with_capacity(code.len());
+        let mut writers = Vec::with_capacity(code.len());
+        for (at, sass) in parsed.iter().enumerate() {
+            let Some(sass) = sass else {
+                predicates.push(None);
+                writers.push(Vec::new());
+                continue;
+            };
+            predicates.push(
+                sass.predicate.and_then(|number| last_predicate.get(usize::from(number)).copied().flatten()),
+            );
+            let mut from: Vec<usize> =
+                sass.uses().iter().filter_map(|register| last_register.get(register).copied()).collect();
+            from.sort_unstable();
+            from.dedup();
+            writers.push(from);
+            if let Some((first, count)) = sass.result() {
+                last_register.extend((first..first.saturating_add(count)).map(|register| (register, at)));
+            }
+            for (number, last) in last_predicate.iter_mut().enumerate() {
+                if sass.defines_predicate(number as u8) {
+                    *last = Some(at);
+                }
+            }
         }
+        Self { parsed, predicates, writers }
     }
-    found
-}
 
-/// The last instruction before `code[at]`, or itself, with such an opcode.
-pub(super) fn last_before(
-    code: &[Instruction],
-    at: usize,
-    wanted: impl Fn(&str) -> bool,
-) -> Option<&Instruction> {
-    code.get(..=at)?
-        .iter()
-        .rev()
-        .find(|earlier| Sass::parse(&earlier.text).is_some_and(|sass| wanted(sass.opcode)))
+    /// The instruction that last wrote the predicate of this one.
+    pub fn predicate_source(&self, at: usize) -> Option<usize> {
+        self.predicates.get(at).copied().flatten()
+    }
+
+    /// The latest of the writers of what this one reads that `accept` takes.
+    pub fn source(&self, at: usize, accept: impl Fn(&Sass<'_>) -> bool) -> Option<usize> {
+        let taken = |writer: &usize| self.parsed[*writer].as_ref().is_some_and(&accept);
+        self.writers.get(at)?.iter().rev().copied().find(|writer| taken(writer))
+    }
+
+    /// The last instruction before this one, or itself, with this opcode.
+    pub fn last_before(&self, at: usize, opcode: &str) -> Option<usize> {
+        (0..=at)
+            .rev()
+            .find(|earlier| self.parsed[*earlier].as_ref().is_some_and(|sass| sass.opcode == opcode))
+    }
 }
 
 #[cfg(test)]
@@ -206,8 +222,8 @@ mod tests {
         assert_eq!((sass.predicate, sass.opcode, sass.modifiers), (Some(0), "LDG", "E"));
         assert_eq!(sass.access(), Some(Access::GlobalLoad));
         assert_eq!(sass.uses(), [4, 5]);
-        assert!(sass.defines_register(2) && !sass.defines_register(3));
-        assert!(Sass::parse("LDG.E.128 R4, desc[UR4][R2.64]").unwrap().defines_register(7));
+        assert_eq!(sass.result(), Some((2, 1)));
+        assert_eq!(Sass::parse("LDG.E.128 R4, desc[UR4][R2.64]").unwrap().result(), Some((4, 4)));
         assert!(Sass::parse("int i = blockIdx.x;").is_none());
         assert!(Sass::parse("").is_none());
         assert!(Sass::parse("...").is_none());
@@ -224,9 +240,10 @@ mod tests {
             "@!P1 LDS R4, [R7]",
             "@P0 BRA 0x100",
         ]);
-        assert_eq!(predicate_source(&code, 4).unwrap().line, Some(2));
-        assert_eq!(predicate_source(&code, 5).unwrap().line, Some(3));
-        assert_eq!(predicate_source(&code, 0), None);
+        let flow = Flow::new(&code);
+        assert_eq!(flow.predicate_source(4), Some(1));
+        assert_eq!(flow.predicate_source(5), Some(2));
+        assert_eq!(flow.predicate_source(0), None);
     }
 
     #[test]
@@ -236,14 +253,15 @@ mod tests {
             "LDS R1, [R7]",
             "FMUL R0, R0, 2",
             "FADD R3, R1, R0",
+            "BAR.SYNC.DEFER_BLOCKING 0x0",
             "FADD R8, R1, 1",
         ]);
+        let flow = Flow::new(&code);
         let global = |sass: &Sass<'_>| sass.access() == Some(Access::GlobalLoad);
-        assert_eq!(load_source(&code, 2, global).unwrap().line, Some(1));
-        assert_eq!(load_source(&code, 3, global), None, "the last writer of R0 is no load");
-        assert_eq!(
-            load_source(&code, 4, |sass| sass.access() == Some(Access::SharedLoad)).unwrap().line,
-            Some(2)
-        );
+        assert_eq!(flow.source(2, global), Some(0));
+        assert_eq!(flow.source(3, global), None, "the last writer of R0 is no load");
+        assert_eq!(flow.source(5, |sass| sass.access() == Some(Access::SharedLoad)), Some(1));
+        assert_eq!(flow.last_before(5, "BAR"), Some(4));
+        assert_eq!(flow.last_before(3, "BAR"), None);
     }
 }

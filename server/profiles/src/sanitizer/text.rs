@@ -27,6 +27,9 @@ const HEADS: &[(&str, DefectKind)] = &[
     ("Out-of-range", DefectKind::OutOfBounds),
     ("Uninitialized ", DefectKind::UninitializedRead),
     ("Host API uninitialized memory access", DefectKind::UninitializedRead),
+    ("Host API memory access error", DefectKind::UninitializedRead),
+    ("UVM GPU fault", DefectKind::OutOfBounds),
+    ("UVM CPU fault", DefectKind::Exception),
     ("Race reported", DefectKind::Race),
     ("hazard detected", DefectKind::Race),
     ("Barrier error detected", DefectKind::Barrier),
@@ -61,6 +64,8 @@ const INSIDE: &[&str] = &[
     "in ",
     "by ",
     "Barrier is located",
+    "Uninitialized access at",
+    "during ",
     "[",
 ];
 
@@ -139,6 +144,8 @@ fn step(content: &str, open: &mut Option<Defect>, report: &mut SanitizerReport) 
 fn about_the_tool(content: &str) -> Option<&str> {
     let known = [
         "Internal Sanitizer Error",
+        "Tracking kernels",
+        "Default timeout",
         "Target application",
         "Error: process",
         "Error: No attachable",

@@ -4,7 +4,7 @@ use stitch_findings::Code;
 
 use super::{At, Condition, Format, Rule};
 use crate::kernel::Metric;
-use crate::kernel::expression::Formula::{Busiest, BusiestPipe, K, Less, M, MeanPipe};
+use crate::kernel::expression::Formula::{Busiest, BusiestPipe, Compute, K, Less, M, MeanPipe, Memory};
 use crate::kernel::roofline::{Bound, Level};
 
 const SOL: &str = "NVIDIA's rule SOLBottleneck: 60 and 80 percent of the peak, balanced within 10 points";
@@ -12,8 +12,8 @@ const GUIDE: &str = "https://docs.nvidia.com/nsight-compute/ProfilingGuide/index
 const MEMORY: &str = "https://docs.nvidia.com/nsight-compute/ProfilingGuide/index.html#memory-chart";
 
 const SHOWS: &[(&str, crate::kernel::Formula, Format)] = &[
-    ("memory", M(Metric::MemoryThroughput), Format::Percent),
-    ("compute", M(Metric::SmThroughput), Format::Percent),
+    ("memory", Memory, Format::Percent),
+    ("compute", Compute, Format::Percent),
     ("pipe", BusiestPipe, Format::Percent),
     ("read", M(Metric::DramRead), Format::Bytes),
     ("written", M(Metric::DramWritten), Format::Bytes),

@@ -6,7 +6,7 @@ use super::{At, Condition, Format, Rule};
 use crate::kernel::Formula;
 use crate::kernel::Metric;
 use crate::kernel::expression::Formula::{
-    Any, Busiest, K, Less, LineExcess, LineRatio, LineShare, M, Max, Min, Over, Sum, Times,
+    Any, Busiest, K, Less, LineExcess, LineRatio, LineShare, M, Max, Memory, Min, Over, Sum, Times,
 };
 use crate::kernel::lines::Measure;
 use crate::kernel::roofline::{Bound, Level};
@@ -25,7 +25,7 @@ const STORE_WASTE: Formula = Over(&K(32.0), &M(Metric::StoreBytesPerSector));
 const GLOBALS: Formula = Sum(&[M(Metric::GlobalLoads), M(Metric::GlobalStores)]);
 const LOCALS: Formula = Sum(&[M(Metric::LocalLoads), M(Metric::LocalStores)]);
 /// How busy memory is, from 0 to 1.
-const BUSY: Formula = Min(&[Over(&M(Metric::MemoryThroughput), &K(100.0)), K(1.0)]);
+const BUSY: Formula = Min(&[Over(&Memory, &K(100.0)), K(1.0)]);
 const IDLE: Formula = Less(&K(1.0), &Over(&Busiest, &K(100.0)));
 
 const SECTOR_GAIN: (Formula, &str) = (
@@ -164,7 +164,7 @@ pub(super) static RULES: &[Rule] = &[
         gain: Some((
             Times(
                 &Any(&[LineShare, Over(&M(Metric::SharedLoadConflicts), &M(Metric::SharedLoadWavefronts))]),
-                &Over(&Any(&[M(Metric::L1Throughput), M(Metric::MemoryThroughput)]), &K(100.0)),
+                &Over(&Any(&[M(Metric::L1Throughput), Memory]), &K(100.0)),
             ),
             "excess wavefronts / all wavefronts * L1 throughput / 100",
         )),
