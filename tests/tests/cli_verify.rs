@@ -268,12 +268,19 @@ fn a_profile_counts_what_memory_would_do() {
     assert!(finished.err.contains("no error"), "what the program prints is no result: {}", finished.err);
     let report = finished.json().unwrap();
     assert_eq!((&report["schema"], &report["device"]), (&json!("stitchcuda.profile/1"), &json!("sim:h200")));
-    let kernel = &report["kernels"][0];
+    let kernel = &report["run"]["kernels"][0];
     assert_eq!((&kernel["grid"], &kernel["launches"]), (&json!([16, 1, 1]), &json!(1)));
     let lines = kernel["counters"]["lines"].as_array().unwrap();
     // 128 warps load 32 sectors each, and store 4.
     let sectors: u64 = lines.iter().map(|line| line["count"]["sectors"].as_u64().unwrap()).sum();
     assert_eq!(sectors, 128 * (32 + 4), "{kernel:#}");
+    // The same rules as for a profiler's counters, of what the simulator can know.
+    let insight = &report["explanations"][0]["insights"][0];
+    assert_eq!(
+        (&insight["code"], &insight["rule"]),
+        (&json!("ncu/uncoalesced-access"), &json!("uncoalesced-load"))
+    );
+    assert_eq!(report["launches"][0]["metrics"]["loadSectorsPerRequest"], 32.0);
     let human = folder.run(&["profile", "--device", "sim:h200", "p.cu"]).unwrap();
     assert!(human.out.contains("p.cu:") && human.out.contains("sectors"), "{}", human.out);
 }

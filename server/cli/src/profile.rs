@@ -3,24 +3,20 @@
 mod human;
 mod import;
 mod show;
+mod work;
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
-use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
-use stitch_toolchain::process::Scratch;
-use stitch_verifier::measure::program_of;
-use stitch_verifier::program::{
-    BuildError, End, Ran, RunDevice, RunError, Running, build, run as run_program,
-};
-use stitch_verifier::simulation::{Options, Report as Simulated, SimulationError, checks};
+use stitch_profiles::profile::Profile;
+use stitch_profiles::{kernel, system};
+use stitch_verifier::profile::ladder::Rung;
+use stitch_verifier::simulation::Report as Simulated;
 
 use crate::format::{Format, print_json};
-use crate::interrupt;
-use crate::progress::Spinner;
-use crate::setup::{self, ProgramArguments};
+use crate::setup::ProgramArguments;
 use crate::status::Status;
 
 /// Arguments of `profile`.
@@ -33,6 +29,9 @@ pub struct Arguments {
     /// compute-sanitizer
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     import: Option<PathBuf>,
+    /// Profile in this way only: ncu+nsys, ncu, nsys or simulator. Else the best that works here
+    #[arg(long, value_name = "WAY", value_parser = way)]
+    by: Option<Rung>,
     /// Simulate only this share of the blocks: counters are scaled up, and results are wrong
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sample: Option<f64>,
@@ -50,13 +49,35 @@ fn share(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
-/// What is printed.
+fn way(text: &str) -> std::result::Result<Rung, String> {
+    const TAKEN: [Rung; 4] = [Rung::NcuAndNsys, Rung::Ncu, Rung::Nsys, Rung::Simulator];
+    let words = || TAKEN.map(Rung::word).join(", ");
+    Rung::named(text)
+        .filter(|rung| TAKEN.contains(rung))
+        .ok_or_else(|| format!("one of {} is expected", words()))
+}
+
+/// What is printed as JSON: the profile, and what rules say of it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
-    schema: &'static str,
-    program: &'a str,
-    device: String,
+    #[serde(flatten)]
+    profile: &'a Profile,
+    /// What limits the program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<system::Insight>,
+    /// What limits each launch, in the order of `launches`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    explanations: Vec<kernel::Explanation>,
+    /// The run on the simulator, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<Run<'a>>,
+}
+
+/// A run on the simulator.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<'a> {
     /// The share of blocks that were simulated, where it is not all of them.
     sample: Option<f64>,
     exit_status: Option<i32>,
@@ -65,152 +86,28 @@ struct Report<'a> {
     simulated: &'a Simulated,
 }
 
-/// How a profile came to nothing.
-enum Failure {
-    Build(BuildError),
-    Run(RunError),
-}
-
 /// Profiles and prints.
 ///
 /// # Errors
 /// Wrong usage; writing to `out`; a system that gives no threads.
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let surrounding = arguments.shared.surrounding()?;
-    if let Some(file) = &arguments.import {
-        return import::run(file, &surrounding, arguments.format, out);
-    }
-    // clap asks for one of the two.
-    let Some(program_name) = &arguments.program else { return Ok(Status::Usage) };
-    let target = setup::target(&surrounding, program_name, &arguments.shared.with)?;
-    let answers = arguments.shared.answers()?;
-    let executable = std::env::current_exe().context("this program does not know where it lies")?;
-    let harnesses = Scratch::new("harness").context("there is no folder for a harness")?;
-    let program = program_of(&target, &answers, &harnesses)?;
-    let result = interrupt::until_done(1, |jobs, _| async move {
-        let builder = match setup::builder(&surrounding, &arguments.shared, &target).await? {
-            Ok(builder) => builder,
-            Err(status) => return Ok(Err(status)),
-        };
-        if !matches!(builder.device, RunDevice::Simulator(_)) {
-            anstream::eprintln!(
-                "error: Programs are profiled on the simulator so far; say `--device sim:h200`. On a GPU, use ncu and nsys."
-            );
-            return Ok(Err(Status::Missing));
-        }
-        let device = builder.device.to_string();
-        let running = Running {
-            device: builder.device.clone(),
-            arguments: arguments.shared.arguments.clone(),
-            time_limit: arguments.shared.limit(),
-            simulation: Options {
-                executable,
-                counters: true,
-                sample: arguments.sample,
-                checks: checks(builder.config.simulator.checks),
-                ..Options::default()
-            },
-        };
-        let spinner = Spinner::new();
-        let shown = spinner.clone();
-        let job = Job::new(JobKind::Profile, format!("Profile {program_name}")).limit(Limit::Processor);
-        let handle = jobs.start(job, move |context| async move {
-            let cancel = context.cancellation();
-            let say = |message: &str| {
-                shown.say(message);
-                context.progress(message, None);
-            };
-            say("building");
-            let built = match build(&builder, &program, cancel).await {
-                Ok(built) => built,
-                Err(error) => return Ok::<_, JobError>(Err(Failure::Build(error))),
-            };
-            say("simulating");
-            Ok(run_program(&built, &running, cancel).await.map_err(Failure::Run))
-        });
-        let result = handle.wait().await;
-        spinner.clear();
-        Ok::<_, anyhow::Error>(Ok((result, device)))
-    })??;
-    let (result, device) = match result {
-        Ok(result) => result,
-        Err(status) => return Ok(status),
-    };
-    match result {
-        Err(JobError::Cancelled)
-        | Ok(Err(Failure::Build(BuildError::Cancelled) | Failure::Run(RunError::Cancelled))) => {
-            Ok(Status::Interrupted)
-        }
-        Err(JobError::Failed(message)) => {
-            anstream::eprintln!("error: {message}");
-            Ok(Status::Bad)
-        }
-        Ok(Err(failure)) => Ok(failed(&failure)),
-        Ok(Ok(ran)) => print(arguments, program_name, &device, &ran, out),
+    match (&arguments.import, &arguments.program) {
+        (Some(file), _) => import::run(file, &surrounding, arguments.format, out),
+        (None, Some(target)) => work::run(target, arguments, surrounding, out),
+        // clap asks for one of the two.
+        (None, None) => Ok(Status::Usage),
     }
 }
 
-fn failed(failure: &Failure) -> Status {
-    match failure {
-        Failure::Build(error) => {
-            anstream::eprintln!("error: {error}");
-            match error {
-                // As `verify` ends for a reference that does not build.
-                BuildError::Compiler { .. } => Status::Usage,
-                _ => Status::Missing,
-            }
-        }
-        Failure::Run(error) => {
-            anstream::eprintln!("error: {error}");
-            match error {
-                RunError::Simulation(SimulationError::Missing { .. } | SimulationError::NotUsed) => {
-                    Status::Missing
-                }
-                _ => Status::Bad,
-            }
-        }
+/// Prints a profile in the format that was asked for.
+fn print(profile: &Profile, run: Option<Run<'_>>, format: Format, out: &mut impl Write) -> Result<()> {
+    let limits = profile.system.as_ref().map(|system| system::explain(system, profile.python.as_ref()));
+    let limits = limits.unwrap_or_default();
+    let explanations: Vec<kernel::Explanation> = profile.launches.iter().map(kernel::explain).collect();
+    match format {
+        Format::Json => print_json(out, &Report { profile, limits, explanations, run })?,
+        Format::Human => show::print(profile, &limits, &explanations, run.as_ref(), out)?,
     }
-}
-
-fn print(
-    arguments: &Arguments,
-    program: &str,
-    device: &str,
-    ran: &Ran,
-    out: &mut impl Write,
-) -> Result<Status> {
-    // What the program says is no result of ours.
-    anstream::eprint!("{}{}", ran.stdout, ran.stderr);
-    let nothing = Simulated::default();
-    let simulated = ran.report.as_deref().unwrap_or(&nothing);
-    let (exit_status, signal) = match &ran.end {
-        End::Status(status) => (Some(*status), None),
-        End::Signal(signal) => (None, Some(*signal)),
-        End::TimedOut => {
-            anstream::eprintln!(
-                "error: The program was ended after {} s, its time limit. Raise it with `--time-limit`, or simulate a share of the blocks with `--sample`.",
-                ran.wall.as_secs()
-            );
-            return Ok(Status::Bad);
-        }
-        End::Ended(why) => {
-            anstream::eprintln!("error: {why}");
-            return Ok(Status::Bad);
-        }
-    };
-    let report = Report {
-        schema: "stitchcuda.profile/1",
-        program,
-        device: device.to_owned(),
-        sample: arguments.sample,
-        exit_status,
-        signal,
-        simulated,
-    };
-    match arguments.format {
-        Format::Json => print_json(out, &report)?,
-        Format::Human => human::print(&report, out)?,
-    }
-    let good = exit_status == Some(0) && simulated.faults.is_empty() && !simulated.kernels.is_empty();
-    Ok(if good { Status::Good } else { Status::Bad })
+    Ok(())
 }

@@ -8,6 +8,7 @@ pub mod ladder;
 pub mod ncu;
 pub mod nsys;
 pub mod remember;
+pub mod simulated;
 
 /// Why a way to profile came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,21 +1,21 @@
-//! A profile for a person.
+//! A run on the simulator for a person: what it caught, and what it counted.
 
 use std::io::{self, Write};
 
 use stitch_verifier::demangle;
 use stitch_verifier::simulation::Kernel;
 
-use super::Report;
+use super::Run;
 
-/// Prints a profile.
+/// Prints what was caught and counted.
 ///
 /// # Errors
 /// Writing to `out`.
-pub(super) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let simulated = report.simulated;
-    let share =
-        report.sample.map(|share| format!(", {:.3} % of the blocks", share * 100.0)).unwrap_or_default();
-    writeln!(out, "{} on {}{share}", report.program, report.device)?;
+pub(super) fn print(run: &Run<'_>, out: &mut impl Write) -> io::Result<()> {
+    let simulated = run.simulated;
+    if let Some(share) = run.sample {
+        writeln!(out, "  simulated {:.3} % of the blocks", share * 100.0)?;
+    }
     for fault in &simulated.faults {
         writeln!(out, "fault: {}", fault.words())?;
     }
@@ -38,7 +38,7 @@ pub(super) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for (way, copies) in copies.iter().filter(|(_, copies)| copies.count > 0) {
         writeln!(out, "Copied {way}: {} times, {} bytes in all", copies.count, copies.bytes)?;
     }
-    match (report.exit_status, report.signal) {
+    match (run.exit_status, run.signal) {
         (Some(0), _) => {}
         (Some(status), _) => writeln!(out, "The program ended with exit status {status}.")?,
         (_, Some(signal)) => writeln!(out, "The program was ended by signal {signal}.")?,

@@ -11,8 +11,7 @@ use stitch_session::jobs::{JobError, JobKind, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_verifier::profile::import::{ImportError, import};
 
-use super::show;
-use crate::format::{Format, print_json};
+use crate::format::Format;
 use crate::interrupt;
 use crate::progress::Spinner;
 use crate::settings::Surrounding;
@@ -60,10 +59,7 @@ pub(super) fn run(
             return Ok(Status::Bad);
         }
     };
-    match format {
-        Format::Json => print_json(out, &profile)?,
-        Format::Human => show::print(&profile, out)?,
-    }
+    super::print(&profile, None, format, out)?;
     let is_wrong = profile.defects.iter().any(|defect| defect.severity() != Severity::Hint);
     let from_sanitizer = matches!(kind, FileKind::SanitizerText | FileKind::SanitizerXml);
     let is_empty = !profile.has_kernels() && !from_sanitizer;

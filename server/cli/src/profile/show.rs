@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
-use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric, explain};
+use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric};
 use stitch_profiles::profile::Profile;
 use stitch_profiles::python::PythonTime;
-use stitch_profiles::system::{CopySum, KernelSum, System};
+use stitch_profiles::system::{self, CopySum, KernelSum, System};
+
+use super::{Run, human};
 
 /// Kernels of a program that are listed.
 const MOST_KERNELS: usize = 10;
@@ -16,27 +18,46 @@ const MOST_INSIGHTS: usize = 6;
 /// Lines of Python that are listed.
 const MOST_LINES: usize = 12;
 
-/// Prints a profile.
+/// Prints a profile, what limits the program, and what limits each launch.
 ///
 /// # Errors
 /// Writing to `out`.
-pub(super) fn print(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(
+    profile: &Profile,
+    limits: &[system::Insight],
+    explanations: &[Explanation],
+    run: Option<&Run<'_>>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let device = profile.device.as_ref().map(|device| format!(" on {device}")).unwrap_or_default();
     writeln!(out, "{}{device}, by {}", profile.target, profile.way.by)?;
     for not in &profile.way.not_taken {
         writeln!(out, "  not by {}: {}", not.by, not.why)?;
     }
+    if let Some(run) = run {
+        human::print(run, out)?;
+    }
     if let Some(system) = &profile.system {
         print_system(system, out)?;
+    }
+    for limit in limits.iter().take(MOST_INSIGHTS) {
+        print_limit(limit, out)?;
     }
     if let Some(python) = &profile.python {
         print_python(python, out)?;
     }
-    for launch in &profile.launches {
-        print_launch(launch, &explain(launch), out)?;
+    for (launch, explanation) in profile.launches.iter().zip(explanations) {
+        // What the simulator counted of it stands above.
+        if run.is_none() {
+            print_shape(launch, explanation, out)?;
+        } else if !explanation.insights.is_empty() {
+            writeln!(out, "\n{}", launch.kernel.signature)?;
+        }
+        print_insights(explanation, out)?;
     }
     for defect in &profile.defects {
-        let place = defect.place().map(|place| format!("{}:{}: ", place.file, place.line)).unwrap_or_default();
+        let place =
+            defect.place().map(|place| format!("{}:{}: ", place.file, place.line)).unwrap_or_default();
         writeln!(out, "\n{place}{} [{}]", defect.message(), defect.kind.code().as_str())?;
     }
     for note in &profile.notes {
@@ -45,12 +66,25 @@ pub(super) fn print(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+fn print_limit(limit: &system::Insight, out: &mut impl Write) -> io::Result<()> {
+    let place = limit.lines.first().map(|line| format!("{}:{}: ", line.file, line.line)).unwrap_or_default();
+    writeln!(out, "\n{place}{} [{}]", limit.limits, limit.code.as_str())?;
+    writeln!(
+        out,
+        "    gain: at most {:.0} % of the time ({})",
+        limit.gain.share * 100.0,
+        limit.gain.formula
+    )?;
+    writeln!(out, "    {}", limit.advice)
+}
+
 fn print_python(python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
     if !python.lines.is_empty() {
         writeln!(out, "\nThe time of the GPU by line")?;
     }
     for line in python.lines.iter().take(MOST_LINES) {
-        let launches = if line.launches == 1 { "1 kernel".to_owned() } else { format!("{} kernels", line.launches) };
+        let launches =
+            if line.launches == 1 { "1 kernel".to_owned() } else { format!("{} kernels", line.launches) };
         let place = format!("{}:{}", line.file, line.line);
         writeln!(out, "  {:>10}  {:>3.0} %  {place}  {launches}", time(line.kernel_ns), line.share * 100.0)?;
     }
@@ -89,7 +123,8 @@ fn print_system(system: &System, out: &mut impl Write) -> io::Result<()> {
 
 fn kernel_row(kernel: &KernelSum) -> String {
     let launches = if kernel.count == 1 { "once".to_owned() } else { format!("{} times", kernel.count) };
-    let ceiling = kernel.ceiling.map(|ceiling| format!(", {ceiling:.2}x at most without it")).unwrap_or_default();
+    let ceiling =
+        kernel.ceiling.map(|ceiling| format!(", {ceiling:.2}x at most without it")).unwrap_or_default();
     format!(
         "{:>10}  {:>3.0} %  {}  {launches}, median {}{ceiling}",
         time(kernel.total_ns),
@@ -101,22 +136,39 @@ fn kernel_row(kernel: &KernelSum) -> String {
 
 fn copy_row(copy: &CopySum) -> String {
     let rate = copy.rate.map(|rate| format!(", {:.1} GB/s", rate / 1e9)).unwrap_or_default();
-    format!("{:>10}  {} copies {}, {}{rate}", time(copy.total_ns), copy.count, copy.route.direction.label(), size(copy.bytes))
+    format!(
+        "{:>10}  {} copies {}, {}{rate}",
+        time(copy.total_ns),
+        copy.count,
+        copy.route.direction.label(),
+        size(copy.bytes)
+    )
 }
 
-fn print_launch(launch: &KernelLaunch, explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
+fn print_shape(launch: &KernelLaunch, explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{}", launch.kernel.signature)?;
     let shape = [("grid", launch.shape.grid), ("block", launch.shape.block)];
     let mut about: Vec<String> = shape
         .into_iter()
         .filter_map(|(name, size)| Some(format!("{name} {}", size?.map(|size| size.to_string()).join(" x "))))
         .collect();
-    about.extend(launch.get(Metric::Duration).map(|seconds| format!("{} under the profiler", time((seconds * 1e9) as u64))));
+    about.extend(
+        launch
+            .get(Metric::Duration)
+            .map(|seconds| format!("{} under the profiler", time((seconds * 1e9) as u64))),
+    );
     about.extend(launch.get(Metric::Registers).map(|count| format!("{count:.0} registers a thread")));
     writeln!(out, "  {}", about.join(", "))?;
-    writeln!(out, "  {}", explanation.class.label())?;
+    writeln!(out, "  {}", explanation.class.label())
+}
+
+fn print_insights(explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
     for insight in explanation.insights.iter().take(MOST_INSIGHTS) {
-        let place = insight.place.as_ref().map(|place| format!("{}:{}: ", place.file, place.line)).unwrap_or_default();
+        let place = insight
+            .place
+            .as_ref()
+            .map(|place| format!("{}:{}: ", place.file, place.line))
+            .unwrap_or_default();
         writeln!(out, "  {place}{} [{}]", insight.limits, insight.code.as_str())?;
         if let Some(gain) = &insight.gain {
             writeln!(out, "      gain: {}", gain.label())?;

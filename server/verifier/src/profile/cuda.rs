@@ -106,7 +106,9 @@ pub async fn collect(
             Err(Tried::Collect(error)) => return Err(error),
         }
     }
-    Err(CollectError::NoWay { why: not_taken.into_iter().map(|not| format!("{}: {}", not.by, not.why)).collect() })
+    Err(CollectError::NoWay {
+        why: not_taken.into_iter().map(|not| format!("{}: {}", not.by, not.why)).collect(),
+    })
 }
 
 /// Why one way did not work.

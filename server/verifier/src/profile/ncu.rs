@@ -150,12 +150,7 @@ enum Page {
 ///
 /// # Errors
 /// Why it can't be, in a sentence.
-async fn page(
-    ncu: &Path,
-    report: &Path,
-    page: Page,
-    cancel: &CancellationToken,
-) -> Result<Vec<u8>, Refused> {
+async fn page(ncu: &Path, report: &Path, page: Page, cancel: &CancellationToken) -> Result<Vec<u8>, Refused> {
     let words: &[&str] = match page {
         Page::Raw => &["--page", "raw"],
         Page::Source => &["--page", "source", "--print-source", "cuda,sass"],

@@ -41,10 +41,13 @@ impl Memory {
             let stamp = std::fs::metadata(path).and_then(|data| data.modified());
             format!("{} {stamp:?}", path.display())
         };
-        let mut parts: Vec<String> = profilers.ncu.iter().chain(&profilers.nsys).map(|path| tool(path)).collect();
-        parts.extend(DRIVER.iter().map(|file| {
-            std::fs::read_to_string(search.environment.under_root(file)).unwrap_or_default()
-        }));
+        let mut parts: Vec<String> =
+            profilers.ncu.iter().chain(&profilers.nsys).map(|path| tool(path)).collect();
+        parts.extend(
+            DRIVER
+                .iter()
+                .map(|file| std::fs::read_to_string(search.environment.under_root(file)).unwrap_or_default()),
+        );
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let rights = |line: &&str| line.starts_with("CapEff:") || line.starts_with("Uid:");
         parts.extend(status.lines().filter(rights).map(str::to_owned));

@@ -1,0 +1,151 @@
+//! What the simulator counted, in the form that rules read. It knows what instructions ask of memory and who executes them, and nothing of time:
+//! stalls, pipes, caches and spills are absent, and the rules about them say nothing.
+//!
+//! Its instructions are those of PTX, not of the machine; they are told under the simulator's name.
+
+use std::collections::BTreeMap;
+
+use stitch_profiles::kernel::{
+    Access, Counters, KernelLaunch, LaunchShape, Metric, Origin, SourceLine, kernel_name,
+};
+
+use crate::demangle;
+use crate::simulation::{Count, Instruction, Kernel, Report};
+
+/// One entry for each kernel and shape: what all of its launches did together.
+pub fn launches(report: &Report, device: &str) -> Vec<KernelLaunch> {
+    report.kernels.iter().zip(0..).map(|(kernel, id)| launch(kernel, id, device)).collect()
+}
+
+fn launch(kernel: &Kernel, id: u64, device: &str) -> KernelLaunch {
+    let mut launch = KernelLaunch {
+        id,
+        kernel: kernel_name(&demangle::name(&kernel.name).display()),
+        shape: LaunchShape {
+            grid: Some(kernel.grid),
+            block: Some(kernel.block),
+            device_name: Some(device.to_owned()),
+            ..LaunchShape::default()
+        },
+        lines: lines(kernel),
+        origin: Origin { tool: "the simulator".to_owned(), ..Origin::default() },
+        ..KernelLaunch::default()
+    };
+    for (metric, value) in metrics(kernel) {
+        launch.metrics.insert(metric, value);
+    }
+    launch
+}
+
+/// The kinds of accesses among PTX opcodes: how they begin, and what they are. Generic ones are taken for global, which nearly all are.
+const ACCESSES: &[(&str, Access)] = &[
+    ("ld.shared", Access::SharedLoad),
+    ("st.shared", Access::SharedStore),
+    ("ld.local", Access::LocalLoad),
+    ("st.local", Access::LocalStore),
+    ("atom.shared", Access::SharedAtomic),
+    ("red.shared", Access::SharedAtomic),
+    ("atom", Access::GlobalAtomic),
+    ("red", Access::GlobalAtomic),
+    ("ld.param", Access::LocalLoad),
+    ("ld.const", Access::LocalLoad),
+    ("ld", Access::GlobalLoad),
+    ("st", Access::GlobalStore),
+];
+
+fn access(instruction: &Instruction) -> Option<Access> {
+    let opcode = instruction.opcode.replace(".volatile", "");
+    let found = ACCESSES.iter().find(|(begin, _)| {
+        opcode.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':']))
+    });
+    let touches_memory = instruction.count.requests + instruction.count.shared_requests > 0;
+    found.filter(|_| touches_memory).map(|(_, access)| *access)
+}
+
+/// Sums over the instructions of one kind.
+fn of(kernel: &Kernel, wanted: Access) -> Count {
+    let mut sum = Count::default();
+    for instruction in kernel.counters.instructions.iter().filter(|found| access(found) == Some(wanted)) {
+        sum.warps += instruction.count.warps;
+        sum.requests += instruction.count.requests;
+        sum.sectors += instruction.count.sectors;
+        sum.ideal_sectors += instruction.count.ideal_sectors;
+        sum.wavefronts += instruction.count.wavefronts;
+    }
+    sum
+}
+
+fn metrics(kernel: &Kernel) -> Vec<(Metric, f64)> {
+    let total = &kernel.counters.total;
+    let [loads, stores] = [Access::GlobalLoad, Access::GlobalStore].map(|kind| of(kernel, kind));
+    let [shared_loads, shared_stores] =
+        [Access::SharedLoad, Access::SharedStore].map(|kind| of(kernel, kind));
+    let counts = [
+        (Metric::Instructions, kernel.counters.warp_instructions),
+        (Metric::GridSize, volume(kernel.grid)),
+        (Metric::BlockSize, volume(kernel.block)),
+        (Metric::SharedMemoryDynamic, u64::from(kernel.dynamic_shared)),
+        (Metric::GlobalLoads, loads.warps),
+        (Metric::GlobalStores, stores.warps),
+        (Metric::GlobalSectors, loads.sectors + stores.sectors),
+        (Metric::GlobalSectorsIdeal, loads.ideal_sectors + stores.ideal_sectors),
+        (Metric::SharedWavefronts, total.wavefronts),
+        (Metric::SharedWavefrontsIdeal, total.ideal_wavefronts),
+        (Metric::SharedLoadWavefronts, shared_loads.wavefronts),
+        (Metric::SharedStoreWavefronts, shared_stores.wavefronts),
+    ];
+    let ratios = [
+        (Metric::LoadSectorsPerRequest, loads.sectors, loads.requests),
+        (Metric::StoreSectorsPerRequest, stores.sectors, stores.requests),
+        (Metric::ThreadsPerInstruction, total.active, total.warps),
+        (Metric::ThreadsOnPerInstruction, total.guarded, total.warps),
+    ];
+    let counted = counts.into_iter().map(|(metric, count)| (metric, count as f64));
+    let of_some = ratios.into_iter().filter(|(_, _, of)| *of > 0);
+    counted.chain(of_some.map(|(metric, part, of)| (metric, part as f64 / of as f64))).collect()
+}
+
+fn volume(sizes: [u32; 3]) -> u64 {
+    sizes.iter().fold(1, |volume: u64, size| volume.saturating_mul(u64::from(*size)))
+}
+
+/// Lines, made of their instructions, so that local memory is not taken for global.
+fn lines(kernel: &Kernel) -> Vec<SourceLine> {
+    let mut lines: BTreeMap<(&str, u32), SourceLine> = BTreeMap::new();
+    for instruction in &kernel.counters.instructions {
+        let Some((file, number)) = &instruction.place else { continue };
+        let line = lines.entry((file, *number)).or_insert_with(|| SourceLine {
+            file: file.clone(),
+            line: *number,
+            ..SourceLine::default()
+        });
+        let access = access(instruction);
+        line.counters.add(&counters(&instruction.count, access));
+        line.accesses.extend(access.filter(|access| !line.accesses.contains(access)));
+    }
+    lines.into_values().collect()
+}
+
+fn counters(count: &Count, access: Option<Access>) -> Counters {
+    let mut counters = Counters {
+        instructions: Some(count.warps),
+        thread_instructions: Some(count.active),
+        threads_on: Some(count.guarded),
+        divergent_branches: Some(count.divergent),
+        ..Counters::default()
+    };
+    // What an instruction does not do is not counted, as in a profiler's page.
+    match access {
+        Some(Access::LocalLoad | Access::LocalStore) => counters.local_sectors = Some(count.sectors),
+        Some(Access::GlobalLoad | Access::GlobalStore | Access::GlobalAtomic) => {
+            counters.sectors = Some(count.sectors);
+            counters.sectors_ideal = Some(count.ideal_sectors);
+        }
+        Some(Access::SharedLoad | Access::SharedStore | Access::SharedAtomic) => {
+            counters.wavefronts = Some(count.wavefronts);
+            counters.wavefronts_ideal = Some(count.ideal_wavefronts);
+        }
+        None => {}
+    }
+    counters
+}
