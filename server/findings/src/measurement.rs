@@ -24,6 +24,10 @@ pub enum Quantity {
     ConstantMemory,
     /// Warps that can be resident, over the most that the multiprocessor holds.
     TheoreticalOccupancy,
+    /// The time of the GPU that a line causes: the sum of the durations of its kernels.
+    GpuTime,
+    /// A line's part of the samples that a profiler took of its kernel's warps.
+    SampleShare,
 }
 
 /// The unit of a [`Quantity`].
@@ -36,6 +40,8 @@ pub enum Unit {
     Bytes,
     /// A share from 0 to 1.
     Ratio,
+    /// Seconds.
+    Seconds,
 }
 
 impl Quantity {
@@ -43,13 +49,19 @@ impl Quantity {
     pub fn unit(self) -> Unit {
         match self {
             Self::Registers | Self::Barriers => Unit::Count,
-            Self::TheoreticalOccupancy => Unit::Ratio,
+            Self::TheoreticalOccupancy | Self::SampleShare => Unit::Ratio,
+            Self::GpuTime => Unit::Seconds,
             Self::SharedMemory
             | Self::Stack
             | Self::SpillStores
             | Self::SpillLoads
             | Self::ConstantMemory => Unit::Bytes,
         }
+    }
+
+    /// Whether it is about a single line, and not about a kernel as a whole.
+    pub fn is_of_a_line(self) -> bool {
+        matches!(self, Self::GpuTime | Self::SampleShare)
     }
 
     /// What a person calls it.
@@ -63,6 +75,8 @@ impl Quantity {
             Self::Barriers => "barriers",
             Self::ConstantMemory => "constant memory",
             Self::TheoreticalOccupancy => "theoretical occupancy",
+            Self::GpuTime => "time of the GPU",
+            Self::SampleShare => "of the kernel's samples",
         }
     }
 }

@@ -3,17 +3,23 @@
 //! There is one profile a document, of the text that was on disk when it was made. It counts; a time by line is not known from it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use stitch_analysis::FunctionKind;
 use stitch_analysis::{Analysis, Language};
-use stitch_findings::Span;
+use stitch_findings::{Batch, Producer, Span};
+use stitch_profiles::place::{self, Target};
+use stitch_profiles::profile::{Profile as Recorded, Way};
 use stitch_session::config::Device;
 use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
+use stitch_verifier::profile::ladder::Rung;
+use stitch_verifier::profile::simulated;
 use stitch_verifier::program::{self, Builder, End, Program, Running};
 use stitch_verifier::simulation::{Options, Report};
 
+use crate::configuration;
 use crate::documents::Document;
 use crate::session::Session;
 use crate::toolkit;
@@ -43,6 +49,8 @@ struct Profile {
     functions: Vec<Span>,
     lines: Vec<Moved>,
     device: String,
+    /// The same in the form that rules read.
+    recorded: Recorded,
 }
 
 /// The last profile of each document.
@@ -96,7 +104,8 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>) -> Result<JobId, 
         .limit(Limit::Processor);
     let (for_job, profiled) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
-        let profile = work(&for_job, &profiled, path, name, &context).await?;
+        let profile = work(&for_job, &profiled, path.clone(), name, &context).await?;
+        tell(&for_job, &profiled, &path, &profile);
         for_job
             .profiles
             .0
@@ -152,7 +161,44 @@ async fn work(
         most.map_or("no line moves anything".to_owned(), |line| format!("the heaviest line: {}", line.words)),
     );
     let functions = Analysis::of(Language::Cuda, &text).function_spans();
-    Ok(Profile { text, functions, lines, device: device.id() })
+    let mut recorded =
+        Recorded::new(program.name.as_str(), Way { by: Rung::Simulator.to_string(), ..Way::default() });
+    recorded.device = Some(device.id());
+    recorded.launches = simulated::launches(report, &device.id());
+    Ok(Profile { text, functions, lines, device: device.id(), recorded })
+}
+
+/// Producers whose findings a profile makes.
+const PRODUCERS: [Producer; 3] = [Producer::Ncu, Producer::Nsys, Producer::Sanitizer];
+
+/// Puts what rules say of a profile into the store, in place of what they said of the last.
+fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Profile) {
+    let analysis = Analysis::of(Language::Cuda, &profile.text);
+    let functions = analysis.outline().functions.iter();
+    let kernels = functions.filter(|function| function.kind == FunctionKind::Kernel);
+    let kernels: Vec<(String, Span)> =
+        kernels.map(|kernel| (kernel.name.to_string(), kernel.name_span)).collect();
+    let target = Target { path, text: &profile.text, kernels: &kernels, program: None };
+    let findings = place::findings(&profile.recorded, &target);
+    let measurements = place::measurements(&profile.recorded, &target);
+    let mut documents = session.documents();
+    // Closed meanwhile: what is known is of no use to anyone.
+    let Some(open) = documents.get(&document.key).map(|open| open.text.to_source()) else { return };
+    let edit = edit_between(&profile.text, &open);
+    let key = document.key.as_str();
+    for producer in PRODUCERS {
+        let findings =
+            findings.iter().filter(|found| found.code.info().producer == producer).cloned().collect();
+        let measured = measurements.iter().filter(|found| found.provenance.producer == producer);
+        let mut batch = Batch::new(&*profile.text, &profile.functions, findings, measured.cloned().collect());
+        if let Some(edit) = edit {
+            batch.follow(&[edit], &*open);
+        }
+        documents.store.replace(key, producer, key, batch);
+    }
+    drop(documents);
+    session.publisher.mark(vec![document.key.clone()]);
+    configuration::refresh(session);
 }
 
 /// The lines of the program's own file, over all kernels.
@@ -201,6 +247,7 @@ mod tests {
             functions,
             lines: vec![moved("x;"), moved("y;")],
             device: "sim:h200".into(),
+            recorded: Recorded::new("k.cu", Way::default()),
         };
         let profiles = Profiles::default();
         let key = Key::of("file:///w/k.cu");

@@ -25,7 +25,7 @@ impl Resources {
     /// The resources of each kernel, in the order of the text.
     pub fn of(view: &View) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
-        for measured in &view.measurements {
+        for measured in view.measurements.iter().filter(|found| !found.item.quantity.is_of_a_line()) {
             let mut note = measured.item.note.clone();
             if measured.state != AnchorState::Fresh
                 && let Some(from) = note.as_ref().filter(|note| note.contains(LAUNCH))

@@ -8,6 +8,7 @@ pub mod kernel;
 pub mod ncu;
 pub mod note;
 pub mod nsys;
+pub mod place;
 pub mod profile;
 pub mod python;
 pub mod read_error;

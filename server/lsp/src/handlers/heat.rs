@@ -36,6 +36,11 @@ struct Number<'a> {
 /// None that a client can mend.
 pub fn heat(session: &Session, view: &View) -> Result<Value> {
     let fresh = view.measurements.iter().filter(|measured| measured.state != AnchorState::Stale);
+    // Of what lines take, the most is hottest.
+    let most = |quantity: Quantity| {
+        let of_it = view.measurements.iter().filter(|found| found.item.quantity == quantity);
+        of_it.map(|found| found.item.value).fold(0.0, f64::max)
+    };
     let number = |measured: &crate::view::Placed<Measurement>| {
         let Measurement { quantity, value, subject, provenance, .. } = &measured.item;
         serde_json::to_value(Number {
@@ -45,7 +50,10 @@ pub fn heat(session: &Session, view: &View) -> Result<Value> {
             value: *value,
             unit: quantity.unit(),
             subject,
-            heat: scale(*quantity, *value),
+            heat: match quantity.is_of_a_line() {
+                true => Some(value / most(*quantity).max(f64::MIN_POSITIVE)),
+                false => scale(*quantity, *value),
+            },
             source: format!("{}, {}", provenance.tool, provenance.device),
         })
     };

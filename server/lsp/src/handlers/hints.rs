@@ -1,16 +1,16 @@
-//! Inlay hints: what a kernel needs, at the end of its line. One hint a line, and only what still holds, unless asked for.
+//! Inlay hints: what a kernel needs and what a line takes, at the end of the line. One hint a line, and only what still holds, unless asked for.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use stitch_findings::{AnchorState, Span};
+use stitch_findings::{AnchorState, Measurement, Quantity, Span};
 use stitch_session::config::StaleHints;
 use tower_lsp::ls_types::{InlayHint, InlayHintLabel, InlayHintTooltip, Range};
 
 use crate::capabilities::ClientFeatures;
 use crate::handlers::hover;
 use crate::resources::Resources;
-use crate::view::View;
+use crate::view::{Placed, View};
 use crate::{from_proto, to_proto};
 
 /// The hints in a range. The tooltip comes with them unless the client asks for it later.
@@ -23,10 +23,18 @@ pub fn hints(view: &View, range: Range, stale: StaleHints, client: &ClientFeatur
         }
         lines.entry(view.range_here(kernel.span).start.line).or_default().push(kernel);
     }
+    let mut labels: BTreeMap<u32, (String, Span)> =
+        lines.into_iter().map(|(line, kernels)| (line, (label(&kernels), kernels[0].span))).collect();
+    for measured in view.measurements.iter().filter(|found| found.item.quantity.is_of_a_line()) {
+        let is_shown = measured.state != AnchorState::Stale || stale != StaleHints::Hide;
+        if let Some(label) = taken(measured).filter(|_| is_shown) {
+            let line = view.range_here(measured.span).start.line;
+            labels.entry(line).or_insert((label, measured.span));
+        }
+    }
     let mut hints = Vec::new();
-    for (line, kernels) in lines {
+    for (line, (label, span)) in labels {
         let end = view.document.text.line_span(line as usize).end;
-        let label = label(&kernels);
         // A range that ends in the middle of the line still shows the line.
         if label.is_empty() || !touches(wanted, view.document.text.line_span(line as usize)) {
             continue;
@@ -39,7 +47,7 @@ pub fn hints(view: &View, range: Range, stale: StaleHints, client: &ClientFeatur
             tooltip: None,
             padding_left: Some(true),
             padding_right: None,
-            data: Some(data(view, kernels[0].span)),
+            data: Some(data(view, span)),
         };
         hints.push(if client.inlay_hint_tooltip { hint } else { resolve(view, hint, client) });
     }
@@ -68,10 +76,36 @@ fn touches(wanted: Span, line: Span) -> bool {
     wanted.start <= line.end && line.start <= wanted.end
 }
 
+/// A line's part of a kernel's samples below which nothing is said. Source: ours; a hint on every line is one on none.
+const LEAST_SHARE: f64 = 0.02;
+
+/// What a line takes: `3.2 ms · 41 %, 3 kernels`, `18 % of the samples`.
+fn taken(measured: &Placed<Measurement>) -> Option<String> {
+    let Measurement { quantity, value, note, .. } = &measured.item;
+    let label = match quantity {
+        Quantity::GpuTime => {
+            let note = note.as_ref().map(|note| format!(" · {note}")).unwrap_or_default();
+            format!("{}{note}", seconds(*value))
+        }
+        Quantity::SampleShare if *value >= LEAST_SHARE => format!("{:.0} % of the samples", value * 100.0),
+        _ => return None,
+    };
+    Some(if measured.state == AnchorState::Stale { format!("~{label} (before edit)") } else { label })
+}
+
+/// A time in the unit that people would use.
+fn seconds(value: f64) -> String {
+    match value {
+        value if value < 1e-3 => format!("{:.1} us", value * 1e6),
+        value if value < 1.0 => format!("{:.2} ms", value * 1e3),
+        value => format!("{value:.2} s"),
+    }
+}
+
 /// The neediest instantiation, and how many there are beside it.
 fn label(kernels: &[Resources]) -> String {
     let need = |kernel: &&Resources| {
-        let registers = kernel.get(stitch_findings::Quantity::Registers).unwrap_or(0.0);
+        let registers = kernel.get(Quantity::Registers).unwrap_or(0.0);
         (kernel.spills(), registers)
     };
     let worst =

@@ -1,0 +1,220 @@
+//! Puts what is known of a profile onto the lines of one text.
+//!
+//! A profiler names files as its compiler did, on another machine perhaps. A file is the same if its path is, or else its name; a line is
+//! taken only if its text, where the profiler kept that, is still what stands there.
+
+use std::path::Path;
+
+use stitch_findings::{Finding, Measurement, Place, Producer, Provenance, Quantity, Related, Span};
+
+use crate::kernel::{self, LinePlace};
+use crate::profile::Profile;
+use crate::python::LineSum;
+use crate::system;
+
+/// A text, and where its kernels are.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// Its file.
+    pub path: &'a Path,
+    /// Its content.
+    pub text: &'a str,
+    /// Its kernels: names without namespaces, and where these stand.
+    pub kernels: &'a [(String, Span)],
+    /// Where to tell what is about the program as a whole, if anywhere.
+    pub program: Option<Span>,
+}
+
+impl Target<'_> {
+    /// Whether a profiler's name is this file's.
+    fn is(&self, name: &str) -> bool {
+        let name = Path::new(name);
+        name == self.path || (name.file_name().is_some() && name.file_name() == self.path.file_name())
+    }
+
+    /// A line, counted from one, without its indentation. `None` where it has none, or stands for something else now.
+    fn line(&self, number: u32, then: Option<&str>) -> Option<Span> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let line = self.text.split('\n').nth(index)?;
+        let text = line.trim();
+        if text.is_empty() || then.is_some_and(|then| !then.trim().is_empty() && then.trim() != text) {
+            return None;
+        }
+        let start = self.text.split_inclusive('\n').take(index).map(str::len).sum::<usize>();
+        let start = start + (line.len() - line.trim_start().len());
+        Some(Span::new(start, start + text.len()))
+    }
+
+    fn kernel(&self, base: &str) -> Option<Span> {
+        self.kernels.iter().find(|(name, _)| name == base).map(|(_, span)| *span)
+    }
+}
+
+/// The findings about one text: of each kernel's launches, of the program, of its lines of Python, and of defects. One place is told one thing once.
+pub fn findings(profile: &Profile, target: &Target<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut add = |finding: Finding| {
+        if !findings.iter().any(|known| known.code == finding.code && known.span == finding.span) {
+            findings.push(finding);
+        }
+    };
+    for launch in &profile.launches {
+        let then = |place: &LinePlace| {
+            launch
+                .lines
+                .iter()
+                .find(|line| line.file == place.file && line.line == place.line)
+                .map(|line| &*line.text)
+        };
+        for insight in kernel::explain(launch).insights {
+            let line = |place: &LinePlace| {
+                target.is(&place.file).then(|| target.line(place.line, then(place))).flatten()
+            };
+            let span = match &insight.place {
+                Some(place) => line(place),
+                None => target.kernel(&insight.kernel),
+            };
+            let Some(span) = span else { continue };
+            let mut finding = insight.finding(span);
+            finding.related = insight
+                .related
+                .iter()
+                .filter_map(|related| {
+                    Some(Related { place: Place::Here(line(&related.place)?), message: related.what.clone() })
+                })
+                .collect();
+            add(finding);
+        }
+    }
+    if let Some(system) = &profile.system {
+        for insight in system::explain(system, profile.python.as_ref()) {
+            if let Some(span) = system_span(&insight, target) {
+                add(insight.finding(span));
+            }
+        }
+    }
+    for defect in &profile.defects {
+        let place = defect.place().filter(|place| target.is(&place.file));
+        if let Some(span) = place.and_then(|place| target.line(place.line, None)) {
+            add(defect.finding(span));
+        }
+    }
+    findings
+}
+
+fn system_span(insight: &system::Insight, target: &Target<'_>) -> Option<Span> {
+    if let Some(line) = insight.lines.first() {
+        return target.is(&line.file).then(|| target.line(line.line, None)).flatten();
+    }
+    match &insight.kernel {
+        Some(name) => target.kernel(&kernel::kernel_name(name).base),
+        None => target.program,
+    }
+}
+
+/// Numbers about single lines of one text: the time of the GPU by line of Python, and of a kernel's lines their part of its samples.
+pub fn measurements(profile: &Profile, target: &Target<'_>) -> Vec<Measurement> {
+    let device = profile.device.clone().unwrap_or_default();
+    let provenance = |producer, tool: &str| Provenance {
+        producer,
+        tool: tool.to_owned(),
+        device: device.clone(),
+        runs: 1,
+    };
+    let mut measurements = Vec::new();
+    for line in profile.python.iter().flat_map(|python| &python.lines).filter(|line| target.is(&line.file)) {
+        let Some(span) = target.line(line.line, None) else { continue };
+        measurements.push(Measurement {
+            quantity: Quantity::GpuTime,
+            value: line.kernel_ns as f64 / 1e9,
+            subject: line.function.clone(),
+            span,
+            note: Some(words(line)),
+            provenance: provenance(Producer::Nsys, &profile.way.by),
+        });
+    }
+    for launch in &profile.launches {
+        for line in launch.lines.iter().filter(|line| target.is(&line.file)) {
+            let (Some(share), Some(span)) = (line.share, target.line(line.line, Some(&line.text))) else {
+                continue;
+            };
+            measurements.push(Measurement {
+                quantity: Quantity::SampleShare,
+                value: share,
+                subject: launch.kernel.base.clone(),
+                span,
+                note: None,
+                provenance: provenance(Producer::Ncu, &launch.origin.tool),
+            });
+        }
+    }
+    measurements
+}
+
+/// What is said beside a line's time: `41 %, 3 kernels`.
+fn words(line: &LineSum) -> String {
+    let kernels =
+        if line.launches == 1 { "1 kernel".to_owned() } else { format!("{} kernels", line.launches) };
+    format!("{:.0} %, {kernels}", line.share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{KernelLaunch, SourceLine};
+    use crate::profile::Way;
+    use crate::sanitizer;
+
+    const TEXT: &str = "__global__ void k(float *x) {\n  x[threadIdx.x * 32] = 1;\n}\nint main() {}\n";
+
+    fn target<'a>(path: &'a Path, kernels: &'a [(String, Span)]) -> Target<'a> {
+        Target { path, text: TEXT, kernels, program: None }
+    }
+
+    fn profile_with(text: &str, file: &str) -> Profile {
+        let counters =
+            kernel::Counters { sectors: Some(3200), sectors_ideal: Some(400), ..kernel::Counters::default() };
+        let line = SourceLine {
+            file: file.to_owned(),
+            line: 2,
+            text: text.to_owned(),
+            counters,
+            accesses: vec![kernel::Access::GlobalStore],
+            share: Some(0.5),
+        };
+        let mut profile = Profile::new("k.cu", Way::default());
+        let launch = KernelLaunch {
+            kernel: kernel::kernel_name("k(float *)"),
+            lines: vec![line],
+            ..KernelLaunch::default()
+        };
+        profile.launches = vec![launch.clone(), launch];
+        profile
+    }
+
+    #[test]
+    fn a_line_is_told_once_and_only_where_it_is_still_the_same() {
+        let (path, kernels) = (Path::new("/w/k.cu"), [("k".to_owned(), Span::new(16, 17))]);
+        let here = target(path, &kernels);
+        let found = findings(&profile_with("x[threadIdx.x * 32] = 1;", "/elsewhere/k.cu"), &here);
+        let of_line: Vec<_> =
+            found.iter().map(|finding| (&TEXT[finding.span.range()], finding.code.as_str())).collect();
+        assert_eq!(of_line, [("x[threadIdx.x * 32] = 1;", "ncu/uncoalesced-access")]);
+        let measured = measurements(&profile_with("", "k.cu"), &here);
+        assert_eq!((measured[0].quantity, measured[0].value), (Quantity::SampleShare, 0.5));
+        for other in [profile_with("x[threadIdx.x] = 1;", "k.cu"), profile_with("", "other.cu")] {
+            assert_eq!(findings(&other, &here), []);
+            assert_eq!(measurements(&other, &here), []);
+        }
+    }
+
+    #[test]
+    fn a_defect_is_told_at_its_line() {
+        let text = "========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 4 bytes\n=========     at k(float *)+0x80 in k.cu:2\n=========     by thread (9,0,0) in block (0,0,0)\n=========     Address 0x7f00 is out of bounds\n========= ERROR SUMMARY: 1 error\n";
+        let mut profile = Profile::new("k.cu", Way::default());
+        profile.defects = sanitizer::read(text.as_bytes()).unwrap().defects;
+        let found = findings(&profile, &target(Path::new("k.cu"), &[]));
+        assert_eq!(found.len(), 1, "{:?}", profile.defects);
+        assert_eq!(&TEXT[found[0].span.range()], "x[threadIdx.x * 32] = 1;");
+    }
+}
