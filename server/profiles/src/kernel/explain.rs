@@ -15,6 +15,9 @@ use super::{KernelLaunch, Metric};
 /// How many lines of one rule are told.
 const MOST_LINES: usize = 5;
 
+/// Below this part of a launch's time a gain is minor, and told as a hint whatever its code's severity is. Ours.
+const MINOR: f64 = 0.05;
+
 /// What the rules say about one launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -199,7 +202,11 @@ fn tell(rule: &'static Rule, facts: Facts<'_>) -> Option<Insight> {
     Some(Insight {
         rule: rule.id.to_owned(),
         code: rule.code,
-        severity: rule.code.info().severity,
+        severity: if gain.as_ref().is_some_and(|gain| gain.share < MINOR) {
+            Severity::Hint
+        } else {
+            rule.code.info().severity
+        },
         kernel: launch.kernel.base.clone(),
         place,
         related,
@@ -305,6 +312,7 @@ impl Format {
             Self::Share => percent(value * 100.0),
             Self::Count => thousands(value),
             Self::Ratio if value >= 100.0 => thousands(value),
+            Self::Ratio if value < 2.0 => format!("{value:.2}"),
             Self::Ratio => format!("{value:.1}"),
             Self::Small => format!("{value:.2}"),
             Self::Bytes => bytes(value),

@@ -98,7 +98,7 @@ pub enum Format {
     Share,
     /// A count with thousands.
     Count,
-    /// One digit behind the point.
+    /// One digit behind the point, two below 2, thousands from 100 on.
     Ratio,
     /// Two digits behind the point.
     Small,
