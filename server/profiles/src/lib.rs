@@ -8,3 +8,4 @@ pub mod kernel;
 pub mod ncu;
 pub mod note;
 pub mod sanitizer;
+mod utf16;

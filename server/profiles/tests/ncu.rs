@@ -341,6 +341,25 @@ fn metrics_asked_for_by_name_are_read_from_the_details_page_of_any_version() {
 }
 
 #[test]
+fn a_summary_over_launches_has_their_average() {
+    let text = "\
+\"Process ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"Invocations\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Minimum\",\"Maximum\",\"Average\"
+\"1\",\"gemm\",\"(128, 1, 1)\",\"(96, 1, 1)\",\"3\",\"GPU Speed Of Light Throughput\",\"Memory Throughput\",\"%\",\"10.00\",\"20.00\",\"15.00\"
+\"1\",\"gemm\",\"(128, 1, 1)\",\"(8, 1, 1)\",\"1\",\"GPU Speed Of Light Throughput\",\"Memory Throughput\",\"%\",\"4.00\",\"4.00\",\"4.00\"
+";
+    let utf16: Vec<u8> =
+        std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    for report in [ncu::read(text.as_bytes()).unwrap(), ncu::read(&utf16[..]).unwrap()] {
+        let found: Vec<_> = report
+            .launches
+            .iter()
+            .map(|launch| (launch.shape.grid.unwrap()[0], launch.get(Metric::MemoryThroughput)))
+            .collect();
+        assert_eq!(found, [(96, Some(15.0)), (8, Some(4.0))]);
+    }
+}
+
+#[test]
 fn machine_code_alone_is_read_with_its_own_header() {
     let text = "\
 \"Kernel Name\",\"void f<(bool)1>(float *)\",

@@ -1,7 +1,7 @@
 //! One stream of Nsight Compute's output, read to its end.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 
 use super::details::DetailsPage;
 use super::numbers;
@@ -11,6 +11,7 @@ use super::source::SourcePage;
 use crate::kernel::kernel_name;
 use crate::kernel::{KernelLaunch, Metric, Origin, Unit};
 use crate::note::{Note, NoteKind};
+use crate::utf16::decoded;
 
 /// What was read of Nsight Compute's output.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,7 +62,7 @@ const MOST_REMARKS: usize = 8;
 ///
 /// When the stream fails, when the driver forbade the counters, or when no page is in it. Rows that can't be read become notes.
 pub fn read(reader: impl Read) -> Result<Report, NcuError> {
-    let mut records = Records::new(BufReader::new(reader));
+    let mut records = Records::new(decoded(reader)?);
     let mut collected = Collected::default();
     let mut page = Page::None;
     while let Some(record) = records.next()? {

@@ -38,10 +38,10 @@ pub struct Unanswered {
     pub missing: Vec<&'static str>,
 }
 
-/// The names in the output of `ncu --query-metrics`, of which a row begins with the metric's name.
+/// The names in the output of `ncu --query-metrics`, as a table or with `--csv`: a row begins with the metric's name.
 pub fn available(query: &str) -> BTreeSet<String> {
-    let names = query.lines().filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| name.contains("__")).map(str::to_owned).collect()
+    let names = query.lines().filter_map(|line| line.split([' ', '\t', ',']).find(|part| !part.is_empty()));
+    names.map(|name| name.trim_matches('"')).filter(|name| name.contains("__")).map(str::to_owned).collect()
 }
 
 /// What to ask for on a chip that has these metrics. The list has names with or without their suffixes (`.sum`), as `--query-metrics`
@@ -190,6 +190,8 @@ lts__throughput                          Throughput      %               L2 thro
     fn only_what_the_chip_has_is_asked_for_under_the_name_that_it_has() {
         let available = available(QUERY);
         assert_eq!(available.len(), 6);
+        let csv = "\"Metric name\",\"Metric type\"\n\"gpu__time_duration\",\"Counter\",\"ns\"\n";
+        assert_eq!(super::available(csv).into_iter().collect::<Vec<_>>(), ["gpu__time_duration"]);
         let selection = select(&available, Depth::Full);
         assert!(selection.metrics.contains(&"dram__bytes_op_read.sum"), "{:?}", selection.metrics);
         assert!(!selection.metrics.contains(&"dram__bytes_read.sum"));
