@@ -50,7 +50,7 @@ pub struct Insight {
     pub limits: String,
     /// What to do, in a sentence.
     pub advice: String,
-    /// What could be gained at most.
+    /// What could be gained, where that can be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<Gain>,
     /// The numbers in the sentence.
@@ -71,7 +71,8 @@ pub struct RelatedLine {
     pub what: String,
 }
 
-/// An estimate of ours: the part of the launch's time that would be saved if this limit were gone and no other one took its place.
+/// An estimate of ours: the part of the launch's time that would be saved if this limit were gone and no other one took its place. What
+/// kernels with and without a limit really took stands beside it in `docs/profiles.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gain {
@@ -82,9 +83,9 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// In words: `at most 62% of its time (1 - waves / ceil(waves))`.
+    /// In words: `about 40% of its time, by our estimate: 1 - waves / ceil(waves)`.
     pub fn label(&self) -> String {
-        format!("at most {} of its time, by our estimate: {}", Format::Share.show(self.share), self.formula)
+        format!("about {} of its time, by our estimate: {}", Format::Share.show(self.share), self.formula)
     }
 }
 
