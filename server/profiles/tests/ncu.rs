@@ -157,6 +157,27 @@ fn no_kernel_is_told_a_trait_that_it_has_not() {
 }
 
 #[test]
+fn pages_that_write_a_name_differently_are_put_together_by_its_base() {
+    let mut report = read("h200/kernels.ncu-raw.csv.gz");
+    for launch in &mut report.launches {
+        let base = &launch.kernel.base;
+        launch.kernel = stitch_profiles::kernel::kernel_name(&format!("_Z{}{base}PKf", base.len()));
+        assert_eq!(
+            launch
+                .kernel
+                .signature
+                .trim_end_matches("PKf")
+                .trim_start_matches("_Z")
+                .trim_start_matches(char::is_numeric),
+            launch.kernel.base
+        );
+    }
+    report.merge(read("h200/kernels.ncu-source-cuda-sass.csv.gz"));
+    assert_eq!(report.launches.len(), 18);
+    assert!(report.launches.iter().all(|launch| !launch.lines.is_empty() && launch.metrics.len() > 80));
+}
+
+#[test]
 fn a_hot_header_line_is_told_where_it_was_inlined() {
     let report = session("full");
     let launch = &report.launches[7];

@@ -334,19 +334,23 @@ fn shape_from_metrics(launch: &mut KernelLaunch) {
 impl Report {
     /// Takes in what another page of the same session says. The k-th launch of a kernel is the k-th launch of that kernel there.
     pub fn merge(&mut self, other: Self) {
+        // Pages may write a kernel's name in different ways; where the whole name is not found, its base has to do.
+        let whole = |a: &KernelLaunch, b: &KernelLaunch| a.kernel.signature == b.kernel.signature;
+        let by_base = |a: &KernelLaunch, b: &KernelLaunch| a.kernel.base == b.kernel.base;
+        let known = self.launches.len();
         let mut seen: HashMap<String, usize> = HashMap::new();
         for launch in other.launches {
-            let nth = seen.entry(launch.kernel.signature.clone()).or_insert(0);
-            let target = self
-                .launches
+            let exact = self.launches[..known].iter().any(|target| whole(target, &launch));
+            let key = if exact { &launch.kernel.signature } else { &launch.kernel.base };
+            let nth = seen.entry(key.clone()).or_insert(0);
+            let mut targets = self.launches[..known]
                 .iter_mut()
-                .filter(|known| known.kernel.signature == launch.kernel.signature)
-                .nth(*nth);
-            *nth += 1;
-            match target {
+                .filter(|target| if exact { whole(target, &launch) } else { by_base(target, &launch) });
+            match targets.nth(*nth) {
                 Some(target) => fill(target, launch),
                 None => self.launches.push(launch),
             }
+            *nth += 1;
         }
         for note in other.notes {
             if !self.notes.contains(&note) {
