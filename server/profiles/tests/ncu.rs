@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use expect_test::{expect, expect_file};
 use flate2::read::GzDecoder;
 use stitch_findings::Code;
-use stitch_profiles::kernel::{Bound, Explanation, Insight, KernelLaunch, METRICS, Metric, explain, rules};
+use stitch_profiles::kernel::{
+    Bound, Explanation, Insight, KernelLaunch, METRICS, Metric, explain, line_table, rules,
+};
 use stitch_profiles::ncu::{self, NcuError, Report};
 use stitch_profiles::note::NoteKind;
 
@@ -175,6 +177,23 @@ fn pages_that_write_a_name_differently_are_put_together_by_its_base() {
     report.merge(read("h200/kernels.ncu-source-cuda-sass.csv.gz"));
     assert_eq!(report.launches.len(), 18);
     assert!(report.launches.iter().all(|launch| !launch.lines.is_empty() && launch.metrics.len() > 80));
+}
+
+#[test]
+fn the_worst_access_comes_first_among_a_kernels_lines() {
+    let report = session("full");
+    let first = |kernel: &str| {
+        let launch = report.launches.iter().find(|launch| launch.kernel.base == kernel).unwrap();
+        let table = line_table(launch);
+        let shares: f64 = table.iter().filter_map(|row| row.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{kernel}: {shares}");
+        format!("{}: {}", table[0].place.line, table[0].remarks.join(", "))
+    };
+    expect!["14: 8.0 times the sectors"].assert_eq(&first("scale_strided"));
+    expect!["29: 8.0 times the sectors, waits: long scoreboard"].assert_eq(&first("transpose_naive"));
+    expect!["40: 32-way bank conflict, waits: barrier"].assert_eq(&first("transpose_conflict"));
+    expect!["22: waits: long scoreboard"].assert_eq(&first("scale_coalesced"));
+    expect!["123: 134,217,728 sectors of local memory"].assert_eq(&first("local_indexed"));
 }
 
 #[test]

@@ -325,7 +325,7 @@ fn percent(value: f64) -> String {
     if (0.05..0.95).contains(&value) { format!("{value:.1}%") } else { format!("{value:.0}%") }
 }
 
-fn thousands(value: f64) -> String {
+pub(super) fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {
