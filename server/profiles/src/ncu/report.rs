@@ -37,6 +37,12 @@ pub enum NcuError {
          were given (`-k`, `-s`, `-c`, NVTX), check that they let a kernel through.{0}"
     )]
     NoKernels(String),
+    /// Kernels were profiled, and the page is for people, or went into a report.
+    #[error(
+        "Nsight Compute profiled {0} kernel{1}, but what it printed is no CSV. Run it with `--csv --page raw`, or export its report with \
+         `ncu --import report.ncu-rep --csv --page raw`."
+    )]
+    NotCsv(usize, &'static str),
     /// No page of Nsight Compute is in the stream.
     #[error(
         "this is no CSV output of Nsight Compute: no line has the columns of its raw, details or source page. Export one with \
@@ -275,6 +281,9 @@ impl Collected {
     fn nothing(&self) -> NcuError {
         if self.refused {
             return NcuError::NotPermitted;
+        }
+        if !self.passes.is_empty() && !self.page_seen {
+            return NcuError::NotCsv(self.passes.len(), if self.passes.len() == 1 { "" } else { "s" });
         }
         let last = self.notes.iter().rev().find(|note| note.kind == NoteKind::Remark);
         if self.none_profiled || self.profiler_seen || self.page_seen {
