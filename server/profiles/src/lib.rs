@@ -16,3 +16,4 @@ pub mod sanitizer;
 pub mod sniff;
 pub mod system;
 pub mod trace;
+mod utf16;

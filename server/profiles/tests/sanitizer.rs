@@ -119,7 +119,7 @@ Application finished successfully.========= CUDA-MEMCHECK
             /home/a/mm.cu:27 sanitizer/out-of-bounds Out-of-bounds global write of 4 bytes in `outer` by thread (15,15,0) of block (0,127,0).
             ./race.cu:3 sanitizer/race The write of shared memory here in `test` races with the read at line 4.
             ./race.cu:4 sanitizer/race The read of shared memory here in `test` races with the write at line 3 and the write at line 9 (4 hazards).
-            nowhere sanitizer/out-of-bounds Out-of-bounds read.
+            nowhere sanitizer/out-of-bounds Out-of-bounds atomic.
             nowhere sanitizer/unused-memory Unused memory in allocation 0x1303d80000 of size 16 bytes.
         "#]],
     );

@@ -15,6 +15,9 @@ use super::{KernelLaunch, Metric};
 /// How many lines of one rule are told.
 const MOST_LINES: usize = 5;
 
+/// Below this part of a launch's time a gain is minor, and told as a hint whatever its code's severity is. Ours.
+const MINOR: f64 = 0.05;
+
 /// What the rules say about one launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +50,7 @@ pub struct Insight {
     pub limits: String,
     /// What to do, in a sentence.
     pub advice: String,
-    /// What could be gained at most.
+    /// What could be gained, where that can be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<Gain>,
     /// The numbers in the sentence.
@@ -68,7 +71,8 @@ pub struct RelatedLine {
     pub what: String,
 }
 
-/// An estimate of ours: the part of the launch's time that would be saved if this limit were gone and no other one took its place.
+/// An estimate of ours: the part of the launch's time that would be saved if this limit were gone and no other one took its place. What
+/// kernels with and without a limit really took stands beside it in `docs/profiles.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gain {
@@ -79,9 +83,9 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// In words: `at most 62% of its time (1 - waves / ceil(waves))`.
+    /// In words: `about 40% of its time, by our estimate: 1 - waves / ceil(waves)`.
     pub fn label(&self) -> String {
-        format!("at most {} of its time, by our estimate: {}", Format::Share.show(self.share), self.formula)
+        format!("about {} of its time, by our estimate: {}", Format::Share.show(self.share), self.formula)
     }
 }
 
@@ -199,7 +203,11 @@ fn tell(rule: &'static Rule, facts: Facts<'_>) -> Option<Insight> {
     Some(Insight {
         rule: rule.id.to_owned(),
         code: rule.code,
-        severity: rule.code.info().severity,
+        severity: if gain.as_ref().is_some_and(|gain| gain.share < MINOR) {
+            Severity::Hint
+        } else {
+            rule.code.info().severity
+        },
         kernel: launch.kernel.base.clone(),
         place,
         related,
@@ -305,6 +313,7 @@ impl Format {
             Self::Share => percent(value * 100.0),
             Self::Count => thousands(value),
             Self::Ratio if value >= 100.0 => thousands(value),
+            Self::Ratio if value < 2.0 => format!("{value:.2}"),
             Self::Ratio => format!("{value:.1}"),
             Self::Small => format!("{value:.2}"),
             Self::Bytes => bytes(value),
@@ -316,7 +325,7 @@ fn percent(value: f64) -> String {
     if (0.05..0.95).contains(&value) { format!("{value:.1}%") } else { format!("{value:.0}%") }
 }
 
-fn thousands(value: f64) -> String {
+pub(super) fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -3,6 +3,8 @@
 //! A rule's condition, the numbers in its message and its estimated gain are formulas of the table, so that the table can be printed and
 //! a rule can be known unanswerable when a metric is missing. A formula without one of its metrics has no value; it is never zero.
 
+use std::fmt;
+
 use super::lines::LineEvidence;
 use super::roofline::Class;
 use super::{KernelLaunch, Metric};
@@ -140,6 +142,35 @@ impl Formula {
                 super::roofline::PIPES.iter().any(|(metric, _)| has(*metric))
             }
             Self::K(_) | Self::LineExcess | Self::LineRatio | Self::LineShare => true,
+        }
+    }
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, name: &str, all: &[Self]| {
+            let parts: Vec<String> = all.iter().map(Self::to_string).collect();
+            write!(f, "{name}({})", parts.join(", "))
+        };
+        match self {
+            Self::M(metric) => write!(f, "{metric:?}"),
+            Self::K(constant) => write!(f, "{constant}"),
+            Self::Sum(all) => list(f, "sum", all),
+            Self::Less(a, b) => write!(f, "({a} - {b})"),
+            Self::Times(a, b) => write!(f, "{a} * {b}"),
+            Self::Over(a, b) => write!(f, "{a} / {b}"),
+            Self::Max(all) => list(f, "max", all),
+            Self::Min(all) => list(f, "min", all),
+            Self::Any(all) => list(f, "first known of", all),
+            Self::Ceil(of) => write!(f, "ceil({of})"),
+            Self::Compute => write!(f, "compute"),
+            Self::Memory => write!(f, "memory"),
+            Self::Busiest => write!(f, "max(compute, memory)"),
+            Self::BusiestPipe => write!(f, "busiest pipe"),
+            Self::MeanPipe => write!(f, "mean pipe"),
+            Self::LineExcess => write!(f, "excess of the line"),
+            Self::LineRatio => write!(f, "ratio of the line"),
+            Self::LineShare => write!(f, "share of the line"),
         }
     }
 }

@@ -77,6 +77,7 @@ fn place(instruction: &Instruction) -> Option<LinePlace> {
 /// Sums of two counters by line: over instructions of one access where there are instructions, else over lines.
 fn sums(
     launch: &KernelLaunch,
+    space: fn(Access) -> bool,
     wanted: impl Fn(Access) -> bool,
     of: impl Fn(&super::Counters) -> Option<(u64, u64)>,
 ) -> Option<BTreeMap<Option<LinePlace>, (f64, f64)>> {
@@ -97,8 +98,10 @@ fn sums(
         for line in &launch.lines {
             let Some(pair) = of(&line.counters) else { continue };
             counted = true;
-            // A line with several kinds of accesses is not told apart: it counts for each.
-            if line.accesses.is_empty() || line.accesses.iter().any(|access| wanted(*access)) {
+            // A line with several kinds of accesses is not told apart: it counts for the first of the
+            // space, and where none is known for loads.
+            let first = line.accesses.iter().copied().find(|access| space(*access));
+            if first.map_or_else(|| wanted(Access::GlobalLoad) || !space(Access::GlobalLoad), &wanted) {
                 add(Some(LinePlace { file: line.file.clone(), line: line.line }), pair);
             }
         }
@@ -112,6 +115,10 @@ fn global(access: Access) -> bool {
 
 fn shared(access: Access) -> bool {
     matches!(access, Access::SharedLoad | Access::SharedStore | Access::SharedAtomic)
+}
+
+fn in_local(access: Access) -> bool {
+    matches!(access, Access::LocalLoad | Access::LocalStore)
 }
 
 fn excesses(sums: BTreeMap<Option<LinePlace>, (f64, f64)>, all: f64) -> Vec<LineEvidence> {
@@ -136,22 +143,21 @@ fn part(amount: f64, all: f64) -> f64 {
 
 fn sectors(launch: &KernelLaunch, access: Access) -> Option<Vec<LineEvidence>> {
     let of = |counters: &super::Counters| Some((counters.sectors?, counters.sectors_ideal?));
-    let all: f64 = sums(launch, global, of)?.values().map(|(actual, _)| actual).sum();
-    Some(excesses(sums(launch, |found| found == access, of)?, all))
+    let all: f64 = sums(launch, global, global, of)?.values().map(|(actual, _)| actual).sum();
+    Some(excesses(sums(launch, global, |found| found == access, of)?, all))
 }
 
 fn conflicts(launch: &KernelLaunch) -> Option<Vec<LineEvidence>> {
     let of = |counters: &super::Counters| Some((counters.wavefronts?, counters.wavefronts_ideal?));
-    let found = sums(launch, shared, of)?;
+    let found = sums(launch, shared, shared, of)?;
     let all: f64 = found.values().map(|(actual, _)| actual).sum();
     Some(excesses(found, all))
 }
 
 /// Sectors of local memory: all of them are too many, for registers take none.
 fn local(launch: &KernelLaunch) -> Option<Vec<LineEvidence>> {
-    let is_local = |access| matches!(access, Access::LocalLoad | Access::LocalStore);
-    let found = sums(launch, is_local, |counters| Some((counters.local_sectors?, 0)))?;
-    let global = sums(launch, global, |counters| Some((counters.sectors?, 0)));
+    let found = sums(launch, in_local, in_local, |counters| Some((counters.local_sectors?, 0)))?;
+    let global = sums(launch, global, global, |counters| Some((counters.sectors?, 0)));
     let sum = |sums: &BTreeMap<_, (f64, f64)>| sums.values().map(|(actual, _)| actual).sum::<f64>();
     let all = sum(&found) + global.as_ref().map_or(0.0, sum);
     let line = |(place, (sectors, _)): (Option<LinePlace>, (f64, f64))| LineEvidence {

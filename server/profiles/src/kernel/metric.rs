@@ -69,10 +69,10 @@ macro_rules! metrics {
 metrics! {
     Duration Seconds "duration under the profiler" ["gpu__time_duration.sum", "gpu__time_duration.avg"]
         in "GPU Speed Of Light Throughput" as "Duration";
-    SmThroughput Percent "compute throughput, of the peak" ["sm__throughput.avg.pct_of_peak_sustained_elapsed"]
+    SmThroughput Percent "compute throughput, of the peak" ["sm__throughput.avg.pct_of_peak_sustained_elapsed", "sm__sol_pct"]
         in "GPU Speed Of Light Throughput" as "Compute (SM) Throughput";
     MemoryThroughput Percent "memory throughput, of the peak of its busiest part"
-        ["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "gpu__compute_memory_sol_pct.avg"]
+        ["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "gpu__compute_memory_sol_pct"]
         in "GPU Speed Of Light Throughput" as "Memory Throughput";
     DramThroughput Percent "device memory throughput, of the peak"
         ["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed"]
@@ -214,6 +214,58 @@ metrics! {
         ["smsp__average_warps_issue_stalled_not_selected_per_issue_active.ratio", "smsp__average_warp_latency_issue_stalled_not_selected.ratio"];
     StallGmma Ratio "cycles waiting for warpgroup matrix instructions"
         ["smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio", "smsp__average_warp_latency_issue_stalled_gmma.ratio"];
+    Samples Count "samples of warps" ["smsp__pcsamp_sample_count"];
+    SampledLongScoreboard Count "samples of warps that stall: long scoreboard" ["smsp__pcsamp_warps_issue_stalled_long_scoreboard"];
+    PartLongScoreboard Percent "part of a warp's cycles: long scoreboard" ["smsp__warp_issue_stalled_long_scoreboard_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_long_scoreboard_per_warp_active.pct"];
+    SampledShortScoreboard Count "samples of warps that stall: short scoreboard" ["smsp__pcsamp_warps_issue_stalled_short_scoreboard"];
+    PartShortScoreboard Percent "part of a warp's cycles: short scoreboard" ["smsp__warp_issue_stalled_short_scoreboard_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_short_scoreboard_per_warp_active.pct"];
+    SampledMioThrottle Count "samples of warps that stall: mio throttle" ["smsp__pcsamp_warps_issue_stalled_mio_throttle"];
+    PartMioThrottle Percent "part of a warp's cycles: mio throttle" ["smsp__warp_issue_stalled_mio_throttle_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_mio_throttle_per_warp_active.pct"];
+    SampledLgThrottle Count "samples of warps that stall: lg throttle" ["smsp__pcsamp_warps_issue_stalled_lg_throttle"];
+    PartLgThrottle Percent "part of a warp's cycles: lg throttle" ["smsp__warp_issue_stalled_lg_throttle_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_lg_throttle_per_warp_active.pct"];
+    SampledBarrier Count "samples of warps that stall: barrier" ["smsp__pcsamp_warps_issue_stalled_barrier"];
+    PartBarrier Percent "part of a warp's cycles: barrier" ["smsp__warp_issue_stalled_barrier_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_barrier_per_warp_active.pct"];
+    SampledMathPipe Count "samples of warps that stall: math pipe throttle" ["smsp__pcsamp_warps_issue_stalled_math_pipe_throttle"];
+    PartMathPipe Percent "part of a warp's cycles: math pipe throttle" ["smsp__warp_issue_stalled_math_pipe_throttle_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_math_pipe_throttle_per_warp_active.pct"];
+    SampledWait Count "samples of warps that stall: wait" ["smsp__pcsamp_warps_issue_stalled_wait"];
+    PartWait Percent "part of a warp's cycles: wait" ["smsp__warp_issue_stalled_wait_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_wait_per_warp_active.pct"];
+    SampledNoInstruction Count "samples of warps that stall: no instructions" ["smsp__pcsamp_warps_issue_stalled_no_instructions"];
+    PartNoInstruction Percent "part of a warp's cycles: no instructions" ["smsp__warp_issue_stalled_no_instruction_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_no_instruction_per_warp_active.pct"];
+    SampledDrain Count "samples of warps that stall: drain" ["smsp__pcsamp_warps_issue_stalled_drain"];
+    PartDrain Percent "part of a warp's cycles: drain" ["smsp__warp_issue_stalled_drain_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_drain_per_warp_active.pct"];
+    SampledBranchResolving Count "samples of warps that stall: branch resolving" ["smsp__pcsamp_warps_issue_stalled_branch_resolving"];
+    PartBranchResolving Percent "part of a warp's cycles: branch resolving" ["smsp__warp_issue_stalled_branch_resolving_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_branch_resolving_per_warp_active.pct"];
+    SampledImcMiss Count "samples of warps that stall: imc miss" ["smsp__pcsamp_warps_issue_stalled_imc_miss"];
+    PartImcMiss Percent "part of a warp's cycles: imc miss" ["smsp__warp_issue_stalled_imc_miss_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_imc_miss_per_warp_active.pct"];
+    SampledTexThrottle Count "samples of warps that stall: tex throttle" ["smsp__pcsamp_warps_issue_stalled_tex_throttle"];
+    PartTexThrottle Percent "part of a warp's cycles: tex throttle" ["smsp__warp_issue_stalled_tex_throttle_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_tex_throttle_per_warp_active.pct"];
+    SampledMembar Count "samples of warps that stall: membar" ["smsp__pcsamp_warps_issue_stalled_membar"];
+    PartMembar Percent "part of a warp's cycles: membar" ["smsp__warp_issue_stalled_membar_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_membar_per_warp_active.pct"];
+    SampledSleeping Count "samples of warps that stall: sleeping" ["smsp__pcsamp_warps_issue_stalled_sleeping"];
+    PartSleeping Percent "part of a warp's cycles: sleeping" ["smsp__warp_issue_stalled_sleeping_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_sleeping_per_warp_active.pct"];
+    SampledDispatch Count "samples of warps that stall: dispatch stall" ["smsp__pcsamp_warps_issue_stalled_dispatch_stall"];
+    PartDispatch Percent "part of a warp's cycles: dispatch stall" ["smsp__warp_issue_stalled_dispatch_stall_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_dispatch_stall_per_warp_active.pct"];
+    SampledNotSelected Count "samples of warps that stall: not selected" ["smsp__pcsamp_warps_issue_stalled_not_selected"];
+    PartNotSelected Percent "part of a warp's cycles: not selected" ["smsp__warp_issue_stalled_not_selected_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_not_selected_per_warp_active.pct"];
+    SampledGmma Count "samples of warps that stall: warpgroup arrive" ["smsp__pcsamp_warps_issue_stalled_warpgroup_arrive"];
+    PartGmma Percent "part of a warp's cycles: warpgroup arrive" ["smsp__warp_issue_stalled_gmma_per_warp_active.pct",
+        "smsp__average_warp_latency_issue_stalled_gmma_per_warp_active.pct"];
     PipeFma Percent "FMA pipe, of its peak" ["sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
         "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_fp32.avg.pct_of_peak_sustained_active"];
     PipeAlu Percent "ALU pipe (integers, comparisons), of its peak" ["sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active",

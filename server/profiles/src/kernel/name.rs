@@ -11,6 +11,9 @@ pub fn kernel_name(signature: &str) -> KernelName {
 }
 
 fn base(signature: &str) -> &str {
+    if let Some(name) = signature.strip_prefix("_Z").and_then(mangled) {
+        return name;
+    }
     // `(anonymous namespace)::f` and `<unnamed>::f` begin with brackets that are no parameters.
     let start = signature
         .rfind("(anonymous namespace)::")
@@ -33,6 +36,23 @@ fn base(signature: &str) -> &str {
     let name = name.rsplit("::").next().unwrap_or(name);
     let name = name.rsplit([' ', '*', '&']).next().unwrap_or(name);
     if name.is_empty() { signature } else { name }
+}
+
+/// The last name before template arguments and parameters in a mangled one: `N3ops6reduceIfEEvPKT_` is `reduce`.
+///
+/// Source: Itanium C++ ABI, "Name Mangling": names are written with their length in front, nested ones between `N` and `E`.
+fn mangled(encoded: &str) -> Option<&str> {
+    let mut rest = encoded.trim_start_matches(['N', 'K', 'L']);
+    let mut last = None;
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let Some(length) = rest.get(..digits).and_then(|digits| digits.parse::<usize>().ok()) else {
+            return last;
+        };
+        let end = digits.checked_add(length)?;
+        last = Some(rest.get(digits..end)?);
+        rest = rest.get(end..)?.trim_start_matches('L');
+    }
 }
 
 /// How many brackets are open at a byte.
@@ -79,6 +99,11 @@ mod tests {
             ("void ops<float>::run(int)", "run"),
             ("void <unnamed>::softmax_warp_forward<float, (bool)0>(T1 *)", "softmax_warp_forward"),
             ("float ops::dot<float, (int)4>(const T1 *, const T1 *)", "dot"),
+            ("_Z13scale_stridedPKfPfii", "scale_strided"),
+            ("_ZN3ops12_GLOBAL__N_16reduceIfLi256EEEvPKT_PS2_i", "reduce"),
+            ("_Z", "_Z"),
+            ("_Z9xx", "_Z9xx"),
+            ("_Z99999999999999999999a", "_Z99999999999999999999a"),
             ("", ""),
             ("(", "("),
         ] {

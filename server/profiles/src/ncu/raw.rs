@@ -53,7 +53,12 @@ impl Columns {
                 );
             }
         }
-        let draft = collected.draft(text(self.id), text(self.process), kernel);
+        // A summary over launches numbers none: there a kernel with another grid is another row.
+        let id = match text(self.id) {
+            "" => format!("{} {}", text(self.grid), text(self.block)),
+            id => id.to_owned(),
+        };
+        let draft = collected.draft(&id, text(self.process), kernel);
         let shape = &mut draft.launch.shape;
         shape.grid = shape.grid.or(grid);
         shape.block = shape.block.or(block);

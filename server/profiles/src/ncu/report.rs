@@ -1,7 +1,7 @@
 //! One stream of Nsight Compute's output, read to its end.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 
 use super::details::DetailsPage;
 use super::numbers;
@@ -11,6 +11,7 @@ use super::source::SourcePage;
 use crate::kernel::kernel_name;
 use crate::kernel::{KernelLaunch, Metric, Origin, Unit};
 use crate::note::{Note, NoteKind};
+use crate::utf16::decoded;
 
 /// What was read of Nsight Compute's output.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +37,12 @@ pub enum NcuError {
          were given (`-k`, `-s`, `-c`, NVTX), check that they let a kernel through.{0}"
     )]
     NoKernels(String),
+    /// Kernels were profiled, and the page is for people, or went into a report.
+    #[error(
+        "Nsight Compute profiled {0} kernel{1}, but what it printed is no CSV. Run it with `--csv --page raw`, or export its report with \
+         `ncu --import report.ncu-rep --csv --page raw`."
+    )]
+    NotCsv(usize, &'static str),
     /// No page of Nsight Compute is in the stream.
     #[error(
         "this is no CSV output of Nsight Compute: no line has the columns of its raw, details or source page. Export one with \
@@ -61,7 +68,7 @@ const MOST_REMARKS: usize = 8;
 ///
 /// When the stream fails, when the driver forbade the counters, or when no page is in it. Rows that can't be read become notes.
 pub fn read(reader: impl Read) -> Result<Report, NcuError> {
-    let mut records = Records::new(BufReader::new(reader));
+    let mut records = Records::new(decoded(reader)?);
     let mut collected = Collected::default();
     let mut page = Page::None;
     while let Some(record) = records.next()? {
@@ -275,6 +282,9 @@ impl Collected {
         if self.refused {
             return NcuError::NotPermitted;
         }
+        if !self.passes.is_empty() && !self.page_seen {
+            return NcuError::NotCsv(self.passes.len(), if self.passes.len() == 1 { "" } else { "s" });
+        }
         let last = self.notes.iter().rev().find(|note| note.kind == NoteKind::Remark);
         if self.none_profiled || self.profiler_seen || self.page_seen {
             return NcuError::NoKernels(last.map(|note| format!(" {}", note.text)).unwrap_or_default());
@@ -333,19 +343,23 @@ fn shape_from_metrics(launch: &mut KernelLaunch) {
 impl Report {
     /// Takes in what another page of the same session says. The k-th launch of a kernel is the k-th launch of that kernel there.
     pub fn merge(&mut self, other: Self) {
+        // Pages may write a kernel's name in different ways; where the whole name is not found, its base has to do.
+        let whole = |a: &KernelLaunch, b: &KernelLaunch| a.kernel.signature == b.kernel.signature;
+        let by_base = |a: &KernelLaunch, b: &KernelLaunch| a.kernel.base == b.kernel.base;
+        let known = self.launches.len();
         let mut seen: HashMap<String, usize> = HashMap::new();
         for launch in other.launches {
-            let nth = seen.entry(launch.kernel.signature.clone()).or_insert(0);
-            let target = self
-                .launches
+            let exact = self.launches[..known].iter().any(|target| whole(target, &launch));
+            let key = if exact { &launch.kernel.signature } else { &launch.kernel.base };
+            let nth = seen.entry(key.clone()).or_insert(0);
+            let mut targets = self.launches[..known]
                 .iter_mut()
-                .filter(|known| known.kernel.signature == launch.kernel.signature)
-                .nth(*nth);
-            *nth += 1;
-            match target {
+                .filter(|target| if exact { whole(target, &launch) } else { by_base(target, &launch) });
+            match targets.nth(*nth) {
                 Some(target) => fill(target, launch),
                 None => self.launches.push(launch),
             }
+            *nth += 1;
         }
         for note in other.notes {
             if !self.notes.contains(&note) {

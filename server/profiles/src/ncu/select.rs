@@ -38,10 +38,10 @@ pub struct Unanswered {
     pub missing: Vec<&'static str>,
 }
 
-/// The names in the output of `ncu --query-metrics`, of which a row begins with the metric's name.
+/// The names in the output of `ncu --query-metrics`, as a table or with `--csv`: a row begins with the metric's name.
 pub fn available(query: &str) -> BTreeSet<String> {
-    let names = query.lines().filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| name.contains("__")).map(str::to_owned).collect()
+    let names = query.lines().filter_map(|line| line.split([' ', '\t', ',']).find(|part| !part.is_empty()));
+    names.map(|name| name.trim_matches('"')).filter(|name| name.contains("__")).map(str::to_owned).collect()
 }
 
 /// What to ask for on a chip that has these metrics. The list has names with or without their suffixes (`.sum`), as `--query-metrics`
@@ -52,12 +52,16 @@ pub fn select(available: &BTreeSet<String>, depth: Depth) -> Selection {
         selection.sections.push("SourceCounters");
     }
     let mut has: BTreeSet<Metric> = BTreeSet::new();
-    for metric in wanted(depth) {
-        if from_sections(metric, depth) {
-            has.insert(metric);
-        } else if let Some(name) = metric.info().names.iter().find(|name| offered(available, name)) {
-            has.insert(metric);
-            if !selection.metrics.contains(name) {
+    for spelling in [Spelling::Usual, Spelling::Part, Spelling::Sampled] {
+        // Stalls are measured in one way: the next is only for chips that lack the one before.
+        if spelling != Spelling::Usual && STALLS.iter().any(|stall| has.contains(stall)) {
+            break;
+        }
+        for metric in wanted(depth).into_iter().filter(|metric| Spelling::of(*metric) == spelling) {
+            if from_sections(metric, depth) {
+                has.insert(metric);
+            } else if let Some(name) = metric.info().names.iter().find(|name| offered(available, name)) {
+                has.insert(metric);
                 selection.metrics.push(name);
             }
         }
@@ -70,6 +74,33 @@ pub fn select(available: &BTreeSet<String>, depth: Depth) -> Selection {
     }
     selection
 }
+
+/// How a metric says what warps wait for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// In cycles between two instructions; also everything that is no stall.
+    Usual,
+    /// As a percentage of a warp's cycles.
+    Part,
+    /// In samples.
+    Sampled,
+}
+
+impl Spelling {
+    fn of(metric: Metric) -> Self {
+        let name = metric.info().names.first().copied().unwrap_or_default();
+        if name.contains("_per_warp_active") {
+            Self::Part
+        } else if name.starts_with("smsp__pcsamp") {
+            Self::Sampled
+        } else {
+            Self::Usual
+        }
+    }
+}
+
+/// One stall of each spelling but the last, by which a chip's spelling is told.
+const STALLS: [Metric; 2] = [Metric::StallLongScoreboard, Metric::PartLongScoreboard];
 
 /// The metrics of the rules, in their order, that this depth measures.
 fn wanted(depth: Depth) -> Vec<Metric> {
@@ -159,6 +190,8 @@ lts__throughput                          Throughput      %               L2 thro
     fn only_what_the_chip_has_is_asked_for_under_the_name_that_it_has() {
         let available = available(QUERY);
         assert_eq!(available.len(), 6);
+        let csv = "\"Metric name\",\"Metric type\"\n\"gpu__time_duration\",\"Counter\",\"ns\"\n";
+        assert_eq!(super::available(csv).into_iter().collect::<Vec<_>>(), ["gpu__time_duration"]);
         let selection = select(&available, Depth::Full);
         assert!(selection.metrics.contains(&"dram__bytes_op_read.sum"), "{:?}", selection.metrics);
         assert!(!selection.metrics.contains(&"dram__bytes_read.sum"));
@@ -185,5 +218,14 @@ lts__throughput                          Throughput      %               L2 thro
         assert!(!open(&quick).contains(&"latency-bound") && !open(&quick).contains(&"occupancy-registers"));
         assert!(open(&quick).contains(&"stall-wait"));
         assert!(open(&full).is_empty(), "{:?}", full.unanswered);
+        assert!(!full.metrics.iter().any(|name| name.contains("pcsamp")), "stalls are asked for once");
+        let sampled: BTreeSet<String> = all
+            .iter()
+            .filter(|name| !name.contains("average_warp") && !name.contains("per_warp"))
+            .cloned()
+            .collect();
+        let selection = select(&sampled, Depth::Usual);
+        assert!(selection.metrics.contains(&"smsp__pcsamp_warps_issue_stalled_barrier"));
+        assert!(!open(&selection).contains(&"stall-barrier"));
     }
 }

@@ -286,21 +286,28 @@ fn address(field: &str) -> Option<u64> {
     u64::from_str_radix(field.trim().strip_prefix("0x")?, 16).ok()
 }
 
-/// What a line accesses, where its one space and one operation leave no doubt: `Global`, `Load`.
+/// What a line accesses: `Global` and `Load`; `Global(16),Shared(4)` and `Load(12),Store(8)`, of which every pair may be.
 fn accesses(space: &str, operation: &str) -> Vec<Access> {
-    let name = |text: &str| text.split('(').next().unwrap_or_default().trim().to_owned();
-    let access = match (name(space).as_str(), name(operation).as_str()) {
-        ("Global", "Load") => Access::GlobalLoad,
-        ("Global", "Store") => Access::GlobalStore,
-        ("Global", "Atomic" | "Reduction") => Access::GlobalAtomic,
-        ("Shared", "Load") => Access::SharedLoad,
-        ("Shared", "Store") => Access::SharedStore,
-        ("Shared", "Atomic") => Access::SharedAtomic,
-        ("Local", "Load") => Access::LocalLoad,
-        ("Local", "Store") => Access::LocalStore,
-        _ => return Vec::new(),
+    let names = |text: &str| -> Vec<String> {
+        text.split(',').map(|part| part.split('(').next().unwrap_or_default().trim().to_owned()).collect()
     };
-    vec![access]
+    let mut found = BTreeSet::new();
+    for space in names(space) {
+        for operation in names(operation) {
+            found.extend(match (space.as_str(), operation.as_str()) {
+                ("Global", "Load") => Some(Access::GlobalLoad),
+                ("Global", "Store") => Some(Access::GlobalStore),
+                ("Global", "Atomic" | "Reduction") => Some(Access::GlobalAtomic),
+                ("Shared", "Load") => Some(Access::SharedLoad),
+                ("Shared", "Store") => Some(Access::SharedStore),
+                ("Shared", "Atomic") => Some(Access::SharedAtomic),
+                ("Local", "Load") => Some(Access::LocalLoad),
+                ("Local", "Store") => Some(Access::LocalStore),
+                _ => None,
+            });
+        }
+    }
+    found.into_iter().collect()
 }
 
 impl Building {

@@ -9,10 +9,12 @@ mod text;
 mod words;
 mod xml;
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
 pub use location::{Frame, Location};
 pub use model::{Allocation, Defect, DefectKind, Indices, SanitizerReport, Side};
+
+use crate::utf16::decoded;
 
 /// Why nothing could be read.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +36,7 @@ pub enum SanitizerError {
 ///
 /// When the stream fails, or when nothing in it is the tool's. What can't be read of it becomes notes.
 pub fn read(reader: impl Read) -> Result<SanitizerReport, SanitizerError> {
-    let mut reader = BufReader::new(reader);
+    let mut reader = decoded(reader)?;
     let start = reader.fill_buf()?;
     let first = start.iter().find(|byte| !byte.is_ascii_whitespace() && !matches!(byte, 0xef | 0xbb | 0xbf));
     if first == Some(&b'<') { xml::read(reader) } else { text::read(reader) }

@@ -253,6 +253,9 @@ fn inside(content: &str, defect: &mut Defect) {
         defect.allocation = allocation(content);
     } else if content.starts_with("and ") {
         other(content, defect);
+    } else if content.starts_with("during ") {
+        defect.address = hex(content);
+        defect.text = format!("{}, {content}", defect.text);
     } else if let Some(device) = content.strip_prefix("Device Frame:") {
         defect.device_stack.push(device_frame(device));
     } else if let Some(host) = content.strip_prefix("Host Frame:") {

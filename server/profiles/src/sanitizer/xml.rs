@@ -14,6 +14,9 @@ use super::{SanitizerError, text};
 use crate::kernel::LinePlace;
 use crate::note::{Note, NoteKind};
 
+/// The root element.
+const ROOT: &str = "ComputeSanitizerOutput";
+
 /// The most texts that one record may have.
 const MOST_TEXTS: usize = 4096;
 
@@ -26,77 +29,82 @@ struct Record {
     texts: Vec<(String, String)>,
 }
 
+/// What was read so far.
+#[derive(Default)]
+struct Parsing {
+    report: SanitizerReport,
+    /// The names of the elements that are open.
+    path: Vec<String>,
+    record: Option<Record>,
+    /// The root was the tool's.
+    root: bool,
+}
+
 pub(super) fn read(reader: impl BufRead) -> Result<SanitizerReport, SanitizerError> {
     let mut xml = Reader::from_reader(reader);
-    let mut report = SanitizerReport::default();
-    let mut path: Vec<String> = Vec::new();
-    let mut record: Option<Record> = None;
-    let mut root = false;
+    let mut parsing = Parsing::default();
     let mut buffer = Vec::new();
-    loop {
+    let why = loop {
         buffer.clear();
         match xml.read_event_into(&mut buffer) {
-            Ok(Event::Start(start)) => {
-                let name = start.local_name().as_ref().to_owned();
-                root |= path.is_empty() && name == "ComputeSanitizerOutput";
-                if path.len() == 1 && name == "record" {
-                    record = Some(Record::default());
-                } else if let Some(record) = &mut record {
-                    record.open(&path, &name);
-                }
-                if path.len() >= DEEPEST {
-                    return Ok(broken(report, "elements are nested too deep"));
-                }
-                path.push(name);
-            }
+            Ok(Event::Start(start)) => parsing.start(start.local_name().as_ref()),
             Ok(Event::End(_)) => {
-                path.pop();
-                if path.len() == 1
-                    && let Some(record) = record.take()
-                {
-                    report.push(record.defect());
-                }
-                if path.is_empty() {
-                    break;
-                }
-            }
-            Ok(Event::Text(text)) => {
-                if let Some(record) = &mut record {
-                    record.add(&path, &text);
-                }
-            }
-            Ok(Event::CData(text)) => {
-                if let Some(record) = &mut record {
-                    record.add(&path, &text);
-                }
-            }
-            Ok(Event::GeneralRef(name)) => {
-                if let (Some(record), Some(text)) = (&mut record, entity(&name)) {
-                    record.add(&path, &text);
+                parsing.end();
+                if parsing.path.is_empty() {
+                    break None;
                 }
             }
             Ok(Event::Empty(start)) => {
-                root |= path.is_empty() && start.local_name().as_ref() == "ComputeSanitizerOutput";
+                parsing.root |= parsing.path.is_empty() && start.local_name().as_ref() == ROOT;
             }
-            Ok(Event::Eof) => {
-                if !root {
-                    return Err(SanitizerError::NotSanitizer);
-                }
-                if !path.is_empty() {
-                    return Ok(broken(report, "it ends in the middle of an element"));
-                }
-                break;
-            }
+            Ok(Event::Text(text)) => parsing.text(&text),
+            Ok(Event::CData(text)) => parsing.text(&text),
+            Ok(Event::GeneralRef(name)) => parsing.text(&entity(&name).unwrap_or_default()),
+            Ok(Event::Eof) if parsing.path.is_empty() => break None,
+            Ok(Event::Eof) => break Some("it ends in the middle of an element".to_owned()),
             Ok(_) => {}
-            Err(error) if root => return Ok(broken(report, &error.to_string())),
-            Err(_) => return Err(SanitizerError::NotSanitizer),
+            Err(error) => break Some(error.to_string()),
         }
-    }
-    if !root {
+        if parsing.path.len() > DEEPEST {
+            break Some("elements are nested too deep".to_owned());
+        }
+    };
+    if !parsing.root {
         return Err(SanitizerError::NotSanitizer);
     }
-    report.errors = Some(report.defects.iter().map(|defect| defect.count).sum());
+    let mut report = parsing.report;
+    match why {
+        Some(why) => return Ok(broken(report, &why)),
+        None => report.errors = Some(report.defects.iter().map(|defect| defect.count).sum()),
+    }
     Ok(report)
+}
+
+impl Parsing {
+    fn start(&mut self, name: &str) {
+        self.root |= self.path.is_empty() && name == ROOT;
+        if self.path.len() == 1 && name == "record" {
+            self.record = Some(Record::default());
+        } else if let Some(record) = &mut self.record {
+            record.open(&self.path, name);
+        }
+        self.path.push(name.to_owned());
+    }
+
+    fn end(&mut self) {
+        self.path.pop();
+        if self.path.len() == 1
+            && let Some(record) = self.record.take()
+        {
+            self.report.push(record.defect());
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(record) = &mut self.record {
+            record.add(&self.path, text);
+        }
+    }
 }
 
 fn broken(mut report: SanitizerReport, why: &str) -> SanitizerReport {

@@ -8,6 +8,8 @@ mod launch;
 mod memory;
 mod stall;
 
+use std::fmt;
+
 use stitch_findings::Code;
 
 use super::expression::Formula;
@@ -30,7 +32,7 @@ pub struct Rule {
     pub limits: &'static str,
     /// The numbers in the sentences.
     pub shows: &'static [(&'static str, Formula, Format)],
-    /// What could be gained at most, from 0 to 1 of the time, and how that is computed. All of them are ours.
+    /// What could be gained, from 0 to 1 of the time, and how that is estimated. All of them are ours.
     pub gain: Option<(Formula, &'static str)>,
     /// What to do, in a sentence.
     pub advice: &'static str,
@@ -98,7 +100,7 @@ pub enum Format {
     Share,
     /// A count with thousands.
     Count,
-    /// One digit behind the point.
+    /// One digit behind the point, two below 2, thousands from 100 on.
     Ratio,
     /// Two digits behind the point.
     Small,
@@ -119,6 +121,43 @@ impl Condition {
             Self::BelowOrUnknown(..) | Self::Named(_) => Vec::new(),
             Self::Is(_) => vec![Formula::Busiest],
             Self::Level(_) => vec![Formula::M(super::Metric::MemoryThroughput)],
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtLeast(a, b) => write!(f, "{a} >= {b}"),
+            Self::Below(a, b) => write!(f, "{a} < {b}"),
+            Self::BelowOrUnknown(a, b) => write!(f, "{a} < {b} or unknown"),
+            Self::Is(bound) => write!(f, "class is {bound:?}"),
+            Self::Level(level) => write!(f, "level is {level:?}"),
+            Self::Named(parts) => write!(f, "the name has {}", parts.join(" or ")),
+        }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel => write!(f, "the kernel"),
+            Self::Lines { measure, ratio, below, share } => {
+                write!(f, "lines by {measure:?}")?;
+                if *ratio > 0.0 {
+                    write!(f, ", ratio >= {ratio}")?;
+                }
+                if below.is_finite() && *below < 32.0 {
+                    write!(f, " and < {below}")?;
+                }
+                write!(f, ", share >= {share}")
+            }
+            Self::Worst(measure) => write!(f, "the worst line by {measure:?}"),
+            Self::MostSectors => write!(f, "the line with most sectors"),
+            Self::MostWavefronts => write!(f, "the line with most wavefronts"),
+            Self::MostInstructions => write!(f, "the line with most instructions"),
+            Self::Atomics => write!(f, "the line with most atomics"),
+            Self::Stalled(stall) => write!(f, "the line that causes {stall:?}"),
         }
     }
 }
