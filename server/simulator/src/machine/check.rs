@@ -35,6 +35,11 @@ impl Access<'_> {
         }
     }
 
+    /// Whether what was there must have been written.
+    fn reads(&self) -> bool {
+        self.op.aux & UNCHECKED == 0
+    }
+
     /// Whether a lane stores what lies at `at` already.
     ///
     /// # Safety
@@ -128,10 +133,19 @@ impl Exec<'_> {
 
     fn check_shared(&mut self, checker: &mut Checker, access: &Access<'_>, mask: u32) {
         let (pc, warp) = (self.group.pc, self.warp.index);
+        if access.way == Direction::Load && !access.reads() {
+            return;
+        }
         let memory = self.block.memory.as_ptr().cast::<u8>();
         let bytes = u64::from(self.block.bytes);
         let Some(shadow) = self.block.shadow.as_deref_mut() else { return };
-        let who = Who { warp, step: shadow.clocks.of(warp)[warp as usize], pc, flags: access.flags };
+        let who = shadow.who(warp, pc, access.flags);
+        let broadcast = access.way == Direction::Load && access.a.first + access.size == access.a.end;
+        // One look for all lanes that read the same.
+        let (mask, alone) = match broadcast && mask.count_ones() > 1 {
+            true => (1 << mask.trailing_zeros(), false),
+            false => (mask, true),
+        };
         let (mut blank, mut race) = (0u32, None);
         for lane in lanes(mask) {
             let offset = access.a.by_lane[lane] & (WINDOW - 1);
@@ -139,7 +153,8 @@ impl Exec<'_> {
                 continue;
             }
             let conflict = if access.way == Direction::Load {
-                let (conflict, unwritten) = shadow.read(&who, lane as u32, offset, access.size);
+                let reader = if alone { lane as u32 } else { SEVERAL };
+                let (conflict, unwritten) = shadow.read(&who, reader, offset, access.size);
                 blank |= u32::from(unwritten) << lane;
                 conflict
             } else {
@@ -157,7 +172,7 @@ impl Exec<'_> {
                 race = conflict.filter(|conflict| !same(conflict)).map(|conflict| (lane, conflict));
             }
         }
-        if blank != 0 {
+        if blank != 0 && access.reads() {
             self.report_blank(checker, access, blank, |x, at| x.shared_object(at & (WINDOW - 1)));
         }
         if let Some((lane, conflict)) = race {
@@ -179,7 +194,7 @@ impl Exec<'_> {
                 rows.iter_mut().for_each(|row| *row |= bit);
             }
         }
-        if blank != 0 && access.op.aux & UNCHECKED == 0 {
+        if blank != 0 && access.reads() {
             self.report_blank(checker, access, blank, |_, _| "the thread's local memory".to_owned());
         }
     }
@@ -189,6 +204,10 @@ impl Exec<'_> {
         let (launch, block) = (checker.launch, checker.block);
         let uninitialised = checker.uninitialised;
         let mut seen = Seen::default();
+        if checker.track(self.allocations, a.first).is_none() {
+            // A kernel may have allocated it just now.
+            *self.allocations = self.grid.memory.snapshot();
+        }
         match checker.track(self.allocations, a.first) {
             Some((track, stamps)) if track.holds(last) => {
                 look(track, stamps, access, mask, (launch, block), uninitialised, &mut seen);
@@ -204,7 +223,7 @@ impl Exec<'_> {
                 }
             }
         }
-        if seen.blank != 0 {
+        if seen.blank != 0 && access.reads() {
             self.report_blank(checker, access, seen.blank, |x, at| x.global_object(at));
         }
         if let Some((lane, wrote, other)) = seen.race {
@@ -254,13 +273,14 @@ impl Exec<'_> {
             let between =
                 if same_warp { "`__syncwarp` between, though both are of one warp" } else { "barrier between" };
             let message = format!(
-                "{} of {} bytes of {object} after a {what} by thread ({}, {}, {}) at {} with no {between}: which comes first is left to chance",
+                "{} of {} bytes of {object} after {} {what} by thread ({}, {}, {}) at {} with no {between}: which comes first is left to chance",
                 access.what(),
                 access.size,
+                if conflict.atomic { "an" } else { "a" },
                 thread[0],
                 thread[1],
                 thread[2],
-                self.code.describe(conflict.pc),
+                self.code.describe_short(conflict.pc),
             );
             let source = self.code.source(conflict.pc);
             let other = Other {
@@ -398,7 +418,7 @@ impl Exec<'_> {
         let (pc, warp) = (self.group.pc, self.warp.index);
         let offset = access.a.first & (WINDOW - 1);
         let Some(shadow) = self.block.shadow.as_deref_mut() else { return };
-        let who = Who { warp, step: shadow.clocks.of(warp)[warp as usize], pc, flags: 0 };
+        let who = shadow.who(warp, pc, 0);
         let (conflict, blank) = match access.way {
             Direction::Load => shadow.read(&who, lane as u32, offset, access.size),
             _ => (shadow.write(&who, lane as u32, offset, access.size), false),
