@@ -199,6 +199,19 @@ impl Code {
         })
     }
 
+    /// Where an op is, in words, without the folder of its file. For what is inlined, where that is.
+    #[must_use]
+    pub(crate) fn describe_short(&self, pc: u32) -> String {
+        let name = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
+        match self.source(pc) {
+            (_, Some(place)) => match &place.inlined_at {
+                Some((file, line, _)) => format!("{}:{line}", name(file)),
+                None => format!("{}:{}", name(&place.file), place.line),
+            },
+            (line, None) => format!("PTX line {line}"),
+        }
+    }
+
     /// Where an op is, in words.
     #[must_use]
     pub fn describe(&self, pc: u32) -> String {

@@ -5,6 +5,9 @@
 //! `of[u][w] >= c`. Source: Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System", 1978; Flanagan and Freund,
 //! "FastTrack: Efficient and Precise Dynamic Race Detection", 2009.
 //!
+//! A warp's own step is raised to the highest that it knows of when it leaves a barrier, so that the steps of a block keep pace. Then one comparison
+//! tells most accesses that were before the last barrier of the block: their step is not above the *floor*, the lowest that a warp knows of the others.
+//!
 //! Atomic operations and volatile accesses hand over through one clock a block, whatever their address. That makes more look ordered than
 //! is, so what uses flags and locks is never accused wrongly.
 
@@ -45,6 +48,8 @@ impl Meeting {
 /// The clocks of a block.
 pub(crate) struct Clocks {
     of: Vec<Clock>,
+    /// What comes before everything that a warp does: accesses of no higher step, whoever did them.
+    floors: Vec<u32>,
     barriers: [Meeting; BARRIERS],
     /// Handed over by atomic operations and volatile accesses.
     released: Clock,
@@ -56,6 +61,7 @@ impl Clocks {
     pub fn new(warps: usize) -> Self {
         let mut clocks = Self {
             of: vec![[0; WARPS]; warps.min(WARPS)],
+            floors: vec![0; warps.min(WARPS)],
             barriers: [Meeting::default(); BARRIERS],
             released: [0; WARPS],
             objects: Vec::new(),
@@ -70,6 +76,7 @@ impl Clocks {
             *clock = [before; WARPS];
             clock[own] = before + 1;
         }
+        self.floors.fill(before);
         self.barriers = [Meeting::default(); BARRIERS];
         self.released = [0; WARPS];
         self.objects.clear();
@@ -84,6 +91,23 @@ impl Clocks {
     #[inline(always)]
     pub fn of(&self, own: u32) -> &Clock {
         &self.of[own as usize % WARPS]
+    }
+
+    /// Accesses of no higher step come before what warp `own` does now.
+    #[inline(always)]
+    pub fn floor(&self, own: u32) -> u32 {
+        self.floors[own as usize % WARPS]
+    }
+
+    /// A warp has learnt of others.
+    fn learnt(&mut self, own: u32) {
+        let warps = self.of.len();
+        let clock = &mut self.of[own as usize];
+        let known = &mut clock[..warps];
+        known[own as usize] = known.iter().copied().max().unwrap_or(0);
+        let others = known.iter().enumerate().filter(|(at, _)| *at != own as usize).map(|(_, step)| *step);
+        let lowest = others.min().unwrap_or(u32::MAX);
+        self.floors[own as usize] = lowest.min(known[own as usize] - 1);
     }
 
     /// Lanes of a warp have met.
@@ -105,6 +129,7 @@ impl Clocks {
         let meeting = &mut self.barriers[id];
         meeting.catch_up(generation);
         join(&mut self.of[own as usize], &meeting.last);
+        self.learnt(own);
     }
 
     /// A warp tells others of itself: an atomic operation, a volatile store.
@@ -115,6 +140,7 @@ impl Clocks {
     /// A warp looks at what others told.
     pub fn acquire(&mut self, own: u32) {
         join(&mut self.of[own as usize], &self.released);
+        self.learnt(own);
     }
 
     /// A warp arrives at the `mbarrier` at `offset`.
@@ -131,6 +157,7 @@ impl Clocks {
     pub fn leave_from(&mut self, own: u32, offset: u64) {
         if let Some((_, object)) = self.objects.iter().find(|(at, _)| *at == offset) {
             join(&mut self.of[own as usize], object);
+            self.learnt(own);
         }
     }
 }

@@ -46,8 +46,19 @@ impl Stamp {
         self.0 as u32 & 15
     }
 
-    /// Does an access of `lane` race with this one?
+    /// Is it after what comes before everything that the warp does?
     #[inline(always)]
+    fn is_recent(self, who: &Who) -> bool {
+        self.step() > who.floor
+    }
+
+    /// Is it of the same warp and step?
+    #[inline(always)]
+    fn is_of(self, who: &Who) -> bool {
+        self.step() == who.step && self.warp() == who.warp
+    }
+
+    /// Does an access of `lane` race with this one?
     fn races(self, who: &Who, lane: u32, bytes: u32, known: &Clock) -> bool {
         if self.bytes() & bytes == 0 || known[self.warp() as usize] >= self.step() && self.warp() != who.warp
         {
@@ -75,8 +86,9 @@ struct Word {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who {
     pub warp: u32,
-    /// The warp's step.
+    /// The warp's step, and its floor: see [`Clocks::floor`].
     pub step: u32,
+    pub floor: u32,
     pub pc: u32,
     /// [`ATOMIC`], [`VOLATILE`].
     pub flags: u32,
@@ -106,6 +118,9 @@ pub(crate) struct Shadow {
 /// Bits of the bytes of word `word` that `offset..end` covers.
 #[inline(always)]
 fn bytes_of(word: u64, offset: u64, end: u64) -> u32 {
+    if offset <= word * 4 && word * 4 + 4 <= end {
+        return 15;
+    }
     let low = offset.saturating_sub(word * 4).min(4) as u32;
     let high = (end - word * 4).min(4) as u32;
     (15 << low & 15) & (15 >> (4 - high))
@@ -141,24 +156,21 @@ impl Shadow {
         (inside && !self.reserved.contains(&offset)).then(|| offset / 4..end.div_ceil(4))
     }
 
-    /// A lane reads. What it races with, and whether nothing of what it reads was ever written.
+    /// A lane reads; [`SEVERAL`] read the same. What it races with, and whether nothing of what it reads was ever written.
     #[inline(always)]
     pub fn read(&mut self, who: &Who, lane: u32, offset: u64, size: u64) -> (Option<Conflict>, bool) {
         let Some(span) = self.span(offset, size) else { return (None, false) };
         let (mut conflict, mut written) = (None, 0);
-        let known = *self.clocks.of(who.warp);
         for at in span {
             let bytes = bytes_of(at, offset, offset + size);
             written |= u32::from(self.set[at as usize]) & bytes;
             let Some(word) = self.words.get_mut(at as usize) else { continue };
-            if word.write.races(who, lane, bytes, &known) {
+            if word.write.is_recent(who) && word.write.races(who, lane, bytes, self.clocks.of(who.warp)) {
                 conflict = Some(word.writer());
             }
-            let own = Stamp::new(who, lane, bytes);
-            // Of several lanes that read at one step, none is forgotten.
-            let same =
-                word.read.step() == who.step && word.read.warp() == who.warp && word.read.lane() != lane;
-            word.read = if same { Stamp::new(who, SEVERAL, bytes | word.read.bytes()) } else { own };
+            // Of several lanes that read the same at one step, none is forgotten.
+            let same = word.read.is_of(who) && word.read.bytes() == bytes && word.read.lane() != lane;
+            word.read = Stamp::new(who, if same { SEVERAL } else { lane }, bytes);
             word.read_pc = who.pc;
         }
         (conflict, written == 0)
@@ -169,14 +181,14 @@ impl Shadow {
     pub fn write(&mut self, who: &Who, lane: u32, offset: u64, size: u64) -> Option<Conflict> {
         let span = self.span(offset, size)?;
         let mut conflict = None;
-        let known = *self.clocks.of(who.warp);
         for at in span {
             let bytes = bytes_of(at, offset, offset + size);
             self.set[at as usize] |= bytes as u8;
             let Some(word) = self.words.get_mut(at as usize) else { continue };
-            if word.read.races(who, lane, bytes, &known) {
+            let known = self.clocks.of(who.warp);
+            if word.read.is_recent(who) && word.read.races(who, lane, bytes, known) {
                 conflict = Some(word.reader());
-            } else if word.write.races(who, lane, bytes, &known) {
+            } else if word.write.is_recent(who) && word.write.races(who, lane, bytes, known) {
                 conflict = Some(word.writer());
             }
             word.write = Stamp::new(who, lane, bytes);
@@ -190,6 +202,11 @@ impl Shadow {
         self.span(offset, size).is_none_or(|mut span| {
             span.any(|at| u32::from(self.set[at as usize]) & bytes_of(at, offset, offset + size) != 0)
         })
+    }
+
+    /// Who an access of a warp is by.
+    pub fn who(&self, warp: u32, pc: u32, flags: u32) -> Who {
+        Who { warp, step: self.clocks.of(warp)[warp as usize], floor: self.clocks.floor(warp), pc, flags }
     }
 
     /// Bytes are written by what is no access: `mbarrier.init`.

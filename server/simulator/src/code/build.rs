@@ -143,7 +143,7 @@ fn lower_with(linked: &Linked, kernel: Definition, dynamic_shared: u32) -> Resul
     while at < unit.functions.len() {
         let definition = unit.functions[at];
         let body = function(&mut unit, definition)?;
-        ops.function(&linked.syntax(definition).name, body, &mut unit.tables);
+        ops.function(&linked.syntax(definition).name, body, &mut unit.tables, &unit.opcodes);
         if unit.indirect && pointers.is_empty() {
             for taken in linked.taken() {
                 let index = unit.function(taken);

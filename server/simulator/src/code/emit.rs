@@ -1,9 +1,12 @@
 //! From drafts to ops: blocks in order, registers in rows, labels at places.
 
+use std::collections::HashMap;
+
 use crate::code::allocate::{Allocation, Span, allocate};
 use crate::code::build::{Draft, Finished, Flow, Slot, TRUE, slots};
 use crate::code::op::{HIDDEN, JUMPS, LEAVES, NONE, Op, PICKS};
 use crate::code::{Shape, Source, flow};
+use crate::machine::access::UNCHECKED;
 use crate::machine::control;
 
 /// Ops of a kernel's functions, one after the other.
@@ -26,7 +29,8 @@ struct Block {
 
 impl Emitter {
     /// Appends a function.
-    pub fn function(&mut self, name: &str, body: Finished, tables: &mut [Vec<u32>]) {
+    pub fn function(&mut self, name: &str, mut body: Finished, tables: &mut [Vec<u32>], opcodes: &[String]) {
+        mark_speculated(&mut body.drafts, opcodes);
         let blocks = blocks(&body);
         let successors: Vec<Vec<usize>> =
             blocks.iter().map(|b| b.falls_to.iter().chain(&b.targets).copied().collect()).collect();
@@ -56,6 +60,41 @@ impl Emitter {
             local_rows: body.local.div_ceil(4),
             reads_unset: allocation.reads_unset,
         });
+    }
+}
+
+/// Marks loads of local and shared memory whose results only `selp` takes. A compiler may load what surely is there before it knows whether the
+/// program would: `ok ? x : -1` becomes a load of `x` and a choice. What such a load gives need not be written yet.
+fn mark_speculated(drafts: &mut [Draft], opcodes: &[String]) {
+    let opcode = |draft: &Draft| opcodes.get(draft.source.opcode as usize).map_or("", String::as_str);
+    let is_load = |draft: &Draft| {
+        let name = opcode(draft);
+        let spaces = ["ld.local", "ld.shared"];
+        spaces.iter().any(|space| name.starts_with(space)) && draft.flags & HIDDEN == 0
+    };
+    // By register: used by `selp`, used by others.
+    let mut uses: HashMap<u32, (bool, bool)> = HashMap::new();
+    for draft in drafts.iter() {
+        let chooses = opcode(draft).starts_with("selp");
+        for (at, slot) in draft.slots.iter().enumerate() {
+            if let Slot::Use(reg) = slot {
+                let entry = uses.entry(*reg).or_default();
+                let chosen = chooses && (1..=2).contains(&at);
+                entry.0 |= chosen;
+                entry.1 |= !chosen;
+            }
+        }
+    }
+    for draft in drafts.iter_mut().filter(|draft| is_load(draft)) {
+        let results = draft.slots.iter().filter_map(|slot| match slot {
+            Slot::Def(reg) => Some(uses.get(reg).copied().unwrap_or_default()),
+            _ => None,
+        });
+        if results.fold((0, 0), |(some, all), used| (some + i32::from(used == (true, false)), all + 1))
+            == (1, 1)
+        {
+            draft.aux |= UNCHECKED;
+        }
     }
 }
 

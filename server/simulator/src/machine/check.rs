@@ -1,7 +1,9 @@
 //! Looks at each access for what [`crate::checks`] catches, where that is wanted.
 
+mod report;
+
 use crate::checks::shadow::{ATOMIC, Conflict, SEVERAL, VOLATILE, Who};
-use crate::checks::{Checker, Checks, Defect, DefectKind, Other};
+use crate::checks::{Checker, Checks};
 use crate::code::{NONE, Op};
 use crate::counters::Direction;
 use crate::machine::Exec;
@@ -33,6 +35,11 @@ impl Access<'_> {
             Direction::Store => "write",
             Direction::Atomic => "atomic operation",
         }
+    }
+
+    /// Whether what was there must have been written.
+    fn reads(&self) -> bool {
+        self.op.aux & UNCHECKED == 0
     }
 
     /// Whether a lane stores what lies at `at` already.
@@ -128,10 +135,19 @@ impl Exec<'_> {
 
     fn check_shared(&mut self, checker: &mut Checker, access: &Access<'_>, mask: u32) {
         let (pc, warp) = (self.group.pc, self.warp.index);
+        if access.way == Direction::Load && !access.reads() {
+            return;
+        }
         let memory = self.block.memory.as_ptr().cast::<u8>();
         let bytes = u64::from(self.block.bytes);
         let Some(shadow) = self.block.shadow.as_deref_mut() else { return };
-        let who = Who { warp, step: shadow.clocks.of(warp)[warp as usize], pc, flags: access.flags };
+        let who = shadow.who(warp, pc, access.flags);
+        let broadcast = access.way == Direction::Load && access.a.first + access.size == access.a.end;
+        // One look for all lanes that read the same.
+        let (mask, alone) = match broadcast && mask.count_ones() > 1 {
+            true => (1 << mask.trailing_zeros(), false),
+            false => (mask, true),
+        };
         let (mut blank, mut race) = (0u32, None);
         for lane in lanes(mask) {
             let offset = access.a.by_lane[lane] & (WINDOW - 1);
@@ -139,7 +155,8 @@ impl Exec<'_> {
                 continue;
             }
             let conflict = if access.way == Direction::Load {
-                let (conflict, unwritten) = shadow.read(&who, lane as u32, offset, access.size);
+                let reader = if alone { lane as u32 } else { SEVERAL };
+                let (conflict, unwritten) = shadow.read(&who, reader, offset, access.size);
                 blank |= u32::from(unwritten) << lane;
                 conflict
             } else {
@@ -157,7 +174,7 @@ impl Exec<'_> {
                 race = conflict.filter(|conflict| !same(conflict)).map(|conflict| (lane, conflict));
             }
         }
-        if blank != 0 {
+        if blank != 0 && access.reads() {
             self.report_blank(checker, access, blank, |x, at| x.shared_object(at & (WINDOW - 1)));
         }
         if let Some((lane, conflict)) = race {
@@ -179,7 +196,7 @@ impl Exec<'_> {
                 rows.iter_mut().for_each(|row| *row |= bit);
             }
         }
-        if blank != 0 && access.op.aux & UNCHECKED == 0 {
+        if blank != 0 && access.reads() {
             self.report_blank(checker, access, blank, |_, _| "the thread's local memory".to_owned());
         }
     }
@@ -189,6 +206,10 @@ impl Exec<'_> {
         let (launch, block) = (checker.launch, checker.block);
         let uninitialised = checker.uninitialised;
         let mut seen = Seen::default();
+        if checker.track(self.allocations, a.first).is_none() {
+            // A kernel may have allocated it just now.
+            *self.allocations = self.grid.memory.snapshot();
+        }
         match checker.track(self.allocations, a.first) {
             Some((track, stamps)) if track.holds(last) => {
                 look(track, stamps, access, mask, (launch, block), uninitialised, &mut seen);
@@ -204,7 +225,7 @@ impl Exec<'_> {
                 }
             }
         }
-        if seen.blank != 0 {
+        if seen.blank != 0 && access.reads() {
             self.report_blank(checker, access, seen.blank, |x, at| x.global_object(at));
         }
         if let Some((lane, wrote, other)) = seen.race {
@@ -212,154 +233,10 @@ impl Exec<'_> {
         }
     }
 
-    /// Lanes of `blank` read what nothing has written.
-    #[cold]
-    fn report_blank(
-        &mut self,
-        checker: &mut Checker,
-        access: &Access<'_>,
-        blank: u32,
-        object: impl FnOnce(&Self, u64) -> String,
-    ) {
-        let lane = blank.trailing_zeros() as usize;
-        let address = access.a.by_lane[lane];
-        let describe = |x: &Self| {
-            let object = object(x, address);
-            let message =
-                format!("{} of {} bytes of {object} that nothing has written", access.what(), access.size);
-            Defect {
-                object: Some(object),
-                ..x.defect(DefectKind::UninitialisedRead, lane, Some(address), message)
-            }
-        };
-        let (pc, block) = (self.group.pc, checker.block);
-        checker.found.add(DefectKind::UninitialisedRead, pc, NONE, block, || describe(self));
-    }
-
-    #[cold]
-    fn report_race(&mut self, checker: &mut Checker, access: &Access<'_>, lane: usize, conflict: &Conflict) {
-        let address = access.a.by_lane[lane];
-        let (pc, block) = (self.group.pc, checker.block);
-        let kind = DefectKind::SharedRace;
-        checker.found.add(kind, pc, conflict.pc, block, || {
-            let object = self.shared_object(address & (WINDOW - 1));
-            let other_lane = if conflict.lane == SEVERAL { u32::from(lane == 0) } else { conflict.lane };
-            let thread = self.grid.thread_index(conflict.warp * 32 + other_lane);
-            let what = match (conflict.atomic, conflict.wrote) {
-                (true, _) => "atomic operation",
-                (false, true) => "write",
-                (false, false) => "read",
-            };
-            let same_warp = conflict.warp == self.warp.index;
-            let between =
-                if same_warp { "`__syncwarp` between, though both are of one warp" } else { "barrier between" };
-            let message = format!(
-                "{} of {} bytes of {object} after a {what} by thread ({}, {}, {}) at {} with no {between}: which comes first is left to chance",
-                access.what(),
-                access.size,
-                thread[0],
-                thread[1],
-                thread[2],
-                self.code.describe(conflict.pc),
-            );
-            let source = self.code.source(conflict.pc);
-            let other = Other {
-                what,
-                thread: Some(thread),
-                block: self.block.index,
-                place: source.1.cloned(),
-                ptx_line: source.0,
-            };
-            let defect = self.defect(kind, lane, Some(address), message);
-            Defect { object: Some(object), other: Some(other), ..defect }
-        });
-    }
-
-    #[cold]
-    fn report_block_race(
-        &mut self,
-        checker: &mut Checker,
-        access: &Access<'_>,
-        lane: usize,
-        wrote: bool,
-        other: Option<u64>,
-    ) {
-        let address = access.a.by_lane[lane];
-        let kind = DefectKind::BlockRace;
-        let (pc, block) = (self.group.pc, checker.block);
-        checker.found.add(kind, pc, NONE, block, || {
-            let object = self.global_object(address);
-            let what = if wrote { "write" } else { "read" };
-            let other = other.map(|number| self.grid.index_of(number));
-            let by = other.map_or_else(
-                || "other blocks".to_owned(),
-                |[x, y, z]| format!("block ({x}, {y}, {z})"),
-            );
-            let message = format!(
-                "{} of {} bytes of {object}, and a {what} there by {by} in the same launch: which comes first is left to chance",
-                access.what(),
-                access.size
-            );
-            let other = other.map(|block| Other { what, thread: None, block, place: None, ptx_line: 0 });
-            let defect = self.defect(kind, lane, Some(address), message);
-            Defect { object: Some(object), other, ..defect }
-        });
-    }
-
-    /// A defect of a lane at the running op.
-    pub(crate) fn defect(
-        &self,
-        kind: DefectKind,
-        lane: usize,
-        address: Option<u64>,
-        message: String,
-    ) -> Defect {
-        let source = self.code.source(self.group.pc);
-        Defect {
-            kind,
-            kernel: self.grid.kernel.to_owned(),
-            block: self.block.index,
-            thread: self.grid.thread_index(self.warp.index * 32 + lane as u32),
-            place: source.1.cloned(),
-            ptx_line: source.0,
-            address,
-            message,
-            object: None,
-            other: None,
-            times: 1,
-        }
-    }
-
-    /// The variable at an offset of shared memory, in words.
-    pub(crate) fn shared_object(&self, offset: u64) -> String {
-        let dynamic = (self.code.dynamic_shared, self.grid.dynamic_shared);
-        match self.code.shared_variable(offset, dynamic) {
-            Some((name, size)) => format!("`{name}` ({size} bytes of shared memory)"),
-            None => format!("shared memory at {offset:#x}"),
-        }
-    }
-
-    /// The allocation at a global address, in words.
-    pub(crate) fn global_object(&self, address: u64) -> String {
-        match self.allocations.track(address) {
-            Some(track) => track.describe(),
-            None => format!("memory at {address:#x}"),
-        }
-    }
-
     /// Whether races, barriers and masks are looked at.
     #[inline(always)]
     pub(crate) fn checks_all(&self) -> bool {
         self.checker.as_ref().is_some_and(|checker| checker.checks == Checks::All)
-    }
-
-    /// Writes a defect at the running op down.
-    #[cold]
-    pub(crate) fn note(&mut self, kind: DefectKind, lane: usize, message: impl FnOnce() -> String) {
-        let Some(checker) = self.checker.take() else { return };
-        let (pc, block) = (self.group.pc, checker.block);
-        checker.found.add(kind, pc, NONE, block, || self.defect(kind, lane, None, message()));
-        self.checker = Some(checker);
     }
 
     /// Looks at a copy in bulk by one lane.
@@ -398,7 +275,7 @@ impl Exec<'_> {
         let (pc, warp) = (self.group.pc, self.warp.index);
         let offset = access.a.first & (WINDOW - 1);
         let Some(shadow) = self.block.shadow.as_deref_mut() else { return };
-        let who = Who { warp, step: shadow.clocks.of(warp)[warp as usize], pc, flags: 0 };
+        let who = shadow.who(warp, pc, 0);
         let (conflict, blank) = match access.way {
             Direction::Load => shadow.read(&who, lane as u32, offset, access.size),
             _ => (shadow.write(&who, lane as u32, offset, access.size), false),

@@ -5,7 +5,7 @@ use crate::code::form::{Form, size};
 use crate::code::lower::mbarrier::{tell, tells};
 use crate::code::lower::memory::{hints, ordering, space};
 use crate::code::op::{ATOMIC, HIDDEN, Handler, SLOTS};
-use crate::machine::access::{ADDRESS, Generic, Global, SharedSpace, Space};
+use crate::machine::access::{ADDRESS, Generic, Global, SharedSpace, Space, UNCHECKED};
 use crate::machine::atomic::*;
 use crate::ptx::ast::Scalar::{self, *};
 use crate::ptx::ast::{Instruction, Operand};
@@ -76,7 +76,10 @@ fn update(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction, first: 
         let (counted, hidden) = if at == 0 { (count as u32, 0) } else { (1, HIDDEN) };
         let flags = hidden | if shared { 0 } else { ATOMIC };
         let immediate = address.immediate + i64::from(size(ty)) * at as i64;
-        body.push(Draft { aux: address.aux | counted << ELEMENT_SHIFT, immediate, flags, ..draft });
+        // An exchange does not depend on what was there.
+        let unchecked = if name == "exch" { UNCHECKED } else { 0 };
+        let aux = address.aux | unchecked | counted << ELEMENT_SHIFT;
+        body.push(Draft { aux, immediate, flags, ..draft });
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ fn strength(form: &Form<'_>) -> u32 {
     let has = |word: &&str| form.rest().contains(word);
     if has(&"volatile") {
         AS_VOLATILE
-    } else if ORDERS.iter().any(|word| has(&word)) {
+    } else if ORDERS.iter().any(has) {
         AS_ATOMIC
     } else {
         0
