@@ -8,6 +8,7 @@ use std::path::Path;
 
 use common::nsys as fixture;
 
+use proptest::prelude::*;
 use stitch_profiles::note::NoteKind;
 use stitch_profiles::nsys;
 use stitch_profiles::read_error::ReadError;
@@ -143,4 +144,107 @@ fn what_is_no_export_says_so() {
     assert!(cut.to_string().contains("12388 of its 24576 bytes"), "{cut}");
     let missing = nsys::read(Path::new("/nowhere/at.sqlite")).unwrap_err();
     assert!(matches!(missing, ReadError::Io { .. }), "{missing}");
+}
+
+/// An export with what a test wants in it.
+fn made(sql: &str) -> Result<System, ReadError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made.sqlite");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);").unwrap();
+    connection.execute_batch(sql).unwrap();
+    drop(connection);
+    nsys::read(&path)
+}
+
+#[test]
+fn a_newer_schema_and_missing_columns_are_read_as_far_as_they_go() {
+    let system = made(
+        "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '4.1.0'); INSERT INTO StringIds VALUES (1, 'k');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL_V3 (start INTEGER, \"end\" INTEGER, shortName INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL_V3 VALUES (300, 400, 1), (100, 150, 1), (500, 450, 1), (NULL, 3, 1), ('x', 3, 1), (700, 720, 99);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (bytes INTEGER);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, \"end\" INTEGER, graphId INTEGER, deviceId INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1000, 1900, 5, 0);",
+    )
+    .unwrap();
+    let found: Vec<_> = system
+        .kernels
+        .as_ref()
+        .unwrap()
+        .iter()
+        .map(|k| (k.name.as_str(), k.count, k.total_ns, k.whole_graph))
+        .collect();
+    assert_eq!(
+        found,
+        [("CUDA graph 5", 1, 900, true), ("k", 2, 150, false), ("(kernel without a name)", 1, 20, false)]
+    );
+    for (kind, part) in [
+        (NoteKind::NewerVersion, "4.1.0"),
+        (NoteKind::Unreadable, "3 rows"),
+        (NoteKind::Unreadable, "MEMCPY has no start and end"),
+        (NoteKind::NotCaptured, "calls of the CUDA API"),
+        (NoteKind::NotCaptured, "--cuda-graph-trace=node"),
+    ] {
+        assert!(has_note(&system, kind, part), "{part}: {:?}", system.notes);
+    }
+    // No calls: the gaps have no cause that is known.
+    let idle = &system.devices[0].time.as_ref().unwrap().idle;
+    assert_eq!((idle.unknown.count, idle.total_ns()), (3, 150 + 300 + 280));
+}
+
+#[test]
+fn what_runs_at_once_is_not_counted_twice() {
+    let system = made(
+        "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, \"end\" INTEGER, deviceId INTEGER, streamId INTEGER, demangledName INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 1000, 0, 7, 1), (400, 600, 0, 8, 2), (900, 1500, 0, 8, 2), (0, 50, 1, 7, 1);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, \"end\" INTEGER, deviceId INTEGER, streamId INTEGER, bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER);
+         INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1400, 1700, 0, 9, 3000, 1, 1, 2);",
+    )
+    .unwrap();
+    let time = system.devices[0].time.as_ref().unwrap();
+    assert_eq!(
+        (time.window_ns, time.busy_ns, time.kernel_ns, time.bus_copy_ns, time.bus_copy_alone_ns),
+        (1_700, 1_700, 1_500, 300, 200)
+    );
+    let alone: Vec<_> =
+        system.kernels.as_ref().unwrap().iter().map(|k| (k.name.as_str(), k.total_ns, k.alone_ns)).collect();
+    // `a` is alone from 0 to 400 and from 600 to 900, and on the other device for 50; `b` from 1000 to 1400.
+    assert_eq!(alone, [("a", 1_050, 750), ("b", 800, 400)]);
+    let copy = &system.copies.as_ref().unwrap()[0];
+    assert_eq!((copy.route.from, copy.rate), (Memory::Pinned, Some(1e10)));
+    assert_eq!(system.devices[1].time.as_ref().unwrap().busy_ns, 50);
+    assert_eq!(system.streams.len(), 4);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_garbled_export_is_read_or_refused(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..60),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+        which in 0usize..3,
+    ) {
+        let fixture = fixture(["v2.sqlite", "no_kernels.sqlite", "h200_kernels.sqlite"][which]);
+        let mut bytes = std::fs::read(&fixture.path).unwrap();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        std::fs::write(&fixture.path, &bytes).unwrap();
+        match nsys::read(&fixture.path) {
+            Ok(system) => {
+                for time in system.devices.iter().filter_map(|device| device.time.as_ref()) {
+                    prop_assert!(time.kernel_ns <= time.busy_ns && time.busy_ns <= time.window_ns);
+                }
+                let _ = stitch_profiles::system::explain(&system, None);
+            }
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
 }

@@ -190,15 +190,15 @@ impl<'g> Around<'g> {
             return Some(*forward);
         }
         event.args.forward_thread.filter(|thread| *thread > 0)?;
-        let sequence = event.args.sequence?;
+        let sequence = u32::try_from(event.args.sequence?).ok()?;
         let numbered = &self.gathered.numbered;
         let from = numbered.partition_point(|numbered| numbered.sequence < sequence);
         let to = numbered.partition_point(|numbered| numbered.sequence <= sequence);
         let same = numbered.get(from..to)?;
         let last = same.last()?;
         // Each thread counts for itself: of two threads with the number, it is not known which one it was.
-        let one_thread = same.iter().all(|numbered| numbered.moment.thread == last.moment.thread);
-        one_thread.then(|| self.points.find(last.moment)).flatten()
+        let one_thread = same.iter().all(|numbered| numbered.moment().thread == last.moment().thread);
+        one_thread.then(|| self.points.find(last.moment())).flatten()
     }
 
     fn annotation(&mut self, event: &TraceEvent<'_>, thread: u32, start: i64) {

@@ -21,10 +21,19 @@ pub struct Points {
 pub struct Effect {
     /// The moment: an index of [`Points::moments`].
     pub point: u32,
-    /// What ran: an index of [`Gathered::works`]; `None` for a wait.
-    pub work: Option<u32>,
+    work: u32,
     /// How long.
     pub ns: u64,
+}
+
+/// Stands for a wait. An `Option` would take half as much again, of something of which there are millions.
+const WAIT: u32 = u32::MAX;
+
+impl Effect {
+    /// What ran: an index of [`Gathered::works`]; `None` for a wait.
+    pub fn work(&self) -> Option<u32> {
+        (self.work != WAIT).then_some(self.work)
+    }
 }
 
 impl Points {
@@ -43,6 +52,7 @@ impl Points {
             }
         }
         causes.sort_unstable();
+        let waits = points.moments.len();
         let call_of = |ran: &Ran| {
             let at = causes.partition_point(|(correlation, _)| *correlation < ran.correlation);
             let (correlation, call) = causes.get(at)?;
@@ -51,14 +61,16 @@ impl Points {
         };
         let moment_of =
             |ran: &Ran| call_of(ran).map(|called| Moment { thread: called.thread, at: called.start });
+        points.moments.reserve_exact(gathered.ran.len() + gathered.numbered.len() + gathered.flows.len());
         points.moments.extend(gathered.ran.iter().filter_map(moment_of));
         let forward = gathered.flows.iter().filter(|end| !end.backward).map(|end| end.moment);
         points.moments.extend(forward);
-        points.moments.extend(gathered.numbered.iter().map(|numbered| numbered.moment));
+        points.moments.extend(gathered.numbered.iter().map(|numbered| numbered.moment()));
         points.settle();
+        points.effects.reserve_exact(gathered.ran.len() + waits);
         for ran in &gathered.ran {
             match moment_of(ran).and_then(|moment| points.find(moment)) {
-                Some(point) => points.effects.push(Effect { point, work: Some(ran.work), ns: ran.ns }),
+                Some(point) => points.effects.push(Effect { point, work: ran.work, ns: ran.ns }),
                 None => points.orphans.push(*ran),
             }
         }
@@ -66,7 +78,7 @@ impl Points {
             if calls::class(gathered.names.get(called.name)).waits()
                 && let Some(point) = points.find(Moment { thread: called.thread, at: called.start })
             {
-                points.effects.push(Effect { point, work: None, ns: called.ns });
+                points.effects.push(Effect { point, work: WAIT, ns: called.ns });
             }
         }
         points
@@ -90,7 +102,7 @@ impl Points {
         }
         for ran in orphans {
             match moment_of(&ran).and_then(|moment| self.find(moment)) {
-                Some(point) => self.effects.push(Effect { point, work: Some(ran.work), ns: ran.ns }),
+                Some(point) => self.effects.push(Effect { point, work: ran.work, ns: ran.ns }),
                 None => self.orphans.push(ran),
             }
         }

@@ -37,7 +37,7 @@ pub fn sum(points: &Points, works: &[Work], names: &Names, around: &Parts) -> Py
     let mut modules: HashMap<u32, (u64, u64)> = HashMap::new();
     let mut time = PythonTime::default();
     for effect in &points.effects {
-        let work = effect.work.and_then(|work| works.get(work as usize));
+        let work = effect.work().and_then(|work| works.get(work as usize));
         let is_kernel = matches!(work, Some(Work::Kernel { .. }));
         // The backward pass of a line is its own cost; a wait or a copy is the cost of where it was called.
         let forward = around.forward_of(effect.point).filter(|_| is_kernel);

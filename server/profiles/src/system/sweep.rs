@@ -294,7 +294,7 @@ pub(super) fn length(start: i64, end: i64) -> u64 {
 impl CopyStat {
     /// The sum as the model has it.
     pub(super) fn sum(self, route: Route) -> CopySum {
-        let rate = (self.timed_ns > 0).then(|| self.timed_bytes as f64 / (self.timed_ns as f64 * 1e-9));
+        let rate = (self.timed_ns > 0).then(|| self.timed_bytes as f64 * 1e9 / self.timed_ns as f64);
         let CopyStat { count, bytes, total_ns, max_ns, .. } = self;
         CopySum { route, count, bytes, total_ns, max_ns, rate }
     }

@@ -70,10 +70,17 @@ pub struct FlowEnd {
 /// An operator with a sequence number, of the forward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbered {
-    /// The number.
-    pub sequence: i64,
+    /// The number. Some millions of nodes are the most that a trace holds.
+    pub sequence: u32,
+    thread: u32,
+    at: i64,
+}
+
+impl Numbered {
     /// Where it began.
-    pub moment: Moment,
+    pub fn moment(&self) -> Moment {
+        Moment { thread: self.thread, at: self.at }
+    }
 }
 
 /// What a trace holds.
@@ -105,6 +112,7 @@ pub struct Gathered {
     pub schema: Option<String>,
     /// Events without a time, or whose name is missing.
     pub unusable: u64,
+    has_backward: bool,
     works_known: HashMap<WorkKey, u32>,
     places_known: HashMap<(u32, u32, u32), u32>,
     threads_known: HashMap<(u64, u64), u32>,
@@ -193,21 +201,21 @@ impl Gathered {
 
     /// Keeps where a node of autograd was made: of nested operators with one number, the one that began last made it.
     fn operator(&mut self, event: &TraceEvent<'_>) {
-        let Some(sequence) = event.args.sequence else {
+        let Some(sequence) = event.args.sequence.and_then(|number| u32::try_from(number).ok()) else {
             return;
         };
         if event.args.forward_thread.is_some_and(|thread| thread > 0) {
+            self.has_backward = true;
             return;
         }
-        let moment =
-            Moment { thread: self.thread(event.process, event.thread), at: event.start.unwrap_or(0) };
+        let (thread, at) = (self.thread(event.process, event.thread), event.start.unwrap_or(0));
         if let Some(last) = self.numbered.last_mut()
-            && (last.sequence, last.moment.thread) == (sequence, moment.thread)
+            && (last.sequence, last.thread) == (sequence, thread)
         {
-            last.moment.at = last.moment.at.max(moment.at);
+            last.at = last.at.max(at);
             return;
         }
-        self.numbered.push(Numbered { sequence, moment });
+        self.numbered.push(Numbered { sequence, thread, at });
     }
 
     fn flow(&mut self, event: &TraceEvent<'_>) {
@@ -224,7 +232,10 @@ impl Gathered {
         self.ranges.sort_unstable_by_key(|range| range.start);
         self.flows.sort_unstable();
         self.flows.dedup();
-        self.numbered.sort_unstable_by_key(|numbered| (numbered.sequence, numbered.moment));
+        if !self.has_backward {
+            self.numbered = Vec::new();
+        }
+        self.numbered.sort_unstable_by_key(|numbered| (numbered.sequence, numbered.moment()));
         (self.works_known, self.places_known) = (HashMap::new(), HashMap::new());
     }
 
