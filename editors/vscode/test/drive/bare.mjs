@@ -1,0 +1,43 @@
+// The package without a server inside, on a machine that has none: it says so, and offers to build one or to name one.
+import path from "node:path";
+import { Workbench } from "./page.mjs";
+import { installExtension, openBrowser, startEditor, workbench } from "./workbench.mjs";
+
+export async function bare({ tools, out, vsix, environment, folder: copy }) {
+  const nothing = { ...environment, PATH: "/usr/bin:/bin" };
+  const editor = await startEditor({
+    tools,
+    out,
+    name: "bare",
+    settings: {},
+    environment: nothing,
+    flags: ["--disable-workspace-trust"],
+    before: (base) => installExtension(tools, base, vsix, environment),
+  });
+  const { browser, page } = await openBrowser({ tools, out, name: "bare" });
+  const at = new Workbench(page, out);
+  try {
+    await page.goto(workbench(editor.host, copy(), [["openFile", path.join(out, "bare", "workspace", "energy.cu")]]));
+    await at.check("without a server a build is offered", async () => {
+      const toast = at.toast("The server `stitchcuda` was not found");
+      await toast.waitFor();
+      for (const offer of ["Build It", "Choose It…"]) {
+        await toast.locator("a.monaco-button, .monaco-text-button", { hasText: offer }).first().waitFor();
+      }
+      await at.shot("bare");
+    });
+    await at.check("the setting that names one is a click away", async () => {
+      const toast = at.toast("The server `stitchcuda` was not found");
+      await toast.locator("a.monaco-button, .monaco-text-button", { hasText: "Choose It…" }).first().click();
+      await page.locator(".settings-editor .setting-item", { hasText: "Server: Path" }).first().waitFor();
+    });
+    await at.check("commands say that the server does not run, and what starts it", async () => {
+      await at.command("StitchCUDA: Doctor");
+      await at.toast("The StitchCUDA server does not run").waitFor();
+    });
+  } finally {
+    await browser.close();
+    editor.stop();
+  }
+  return at;
+}
