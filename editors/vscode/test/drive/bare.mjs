@@ -3,7 +3,8 @@ import path from "node:path";
 import { Workbench } from "./page.mjs";
 import { installExtension, openBrowser, startEditor, workbench } from "./workbench.mjs";
 
-export async function bare({ tools, out, vsix, environment, folder: copy }) {
+export async function bare({ tools, out, vsix, settings, environment, folder: copy }) {
+  const server = settings["stitchcuda.server.path"];
   const nothing = { ...environment, PATH: "/usr/bin:/bin" };
   const editor = await startEditor({
     tools,
@@ -26,14 +27,22 @@ export async function bare({ tools, out, vsix, environment, folder: copy }) {
       }
       await at.shot("bare");
     });
-    await at.check("the setting that names one is a click away", async () => {
-      const toast = at.toast("The server `stitchcuda` was not found");
-      await toast.locator("a.monaco-button, .monaco-text-button", { hasText: "Choose It…" }).first().click();
-      await page.locator(".settings-editor .setting-item", { hasText: "Server: Path" }).first().waitFor();
-    });
     await at.check("commands say that the server does not run, and what starts it", async () => {
       await at.command("StitchCUDA: Doctor");
       await at.toast("The StitchCUDA server does not run").waitFor();
+    });
+    await at.check("one that is chosen is taken, and everything is there", async () => {
+      const toast = at.toast("The server `stitchcuda` was not found");
+      await toast.locator("a.monaco-button, .monaco-text-button", { hasText: "Choose It…" }).first().click();
+      const input = page.locator(".quick-input-widget .quick-input-box input");
+      await input.waitFor();
+      await input.fill(server);
+      await page
+        .locator(".quick-input-list .monaco-list-row", { hasText: path.basename(server) })
+        .first()
+        .waitFor();
+      await page.keyboard.press("Enter");
+      await at.lens("Optimize").waitFor();
     });
   } finally {
     await browser.close();

@@ -70,14 +70,12 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await at.line(/registers/).waitFor();
     });
     await at.check("a plan is a page too, and of what it says nothing is tried", async () => {
-      await at.line("__global__").click();
-      await page.keyboard.press("Home");
+      await at.line("__syncthreads").click({ position: { x: 20, y: 8 } });
       await at.command("StitchCUDA: Plan Only");
       const toast = at.toast(/nothing was attempted/);
       await toast.waitFor();
       await toast.locator("a.monaco-button, .monaco-text-button", { hasText: "Show the Plan" }).first().click();
-      const plan = page.frameLocator("iframe.webview").last().frameLocator("iframe");
-      await plan.locator("h2", { hasText: "The plan" }).waitFor();
+      await page.locator(".tab.active", { hasText: "Plan: transpose.cu" }).waitFor();
       await page.locator(".pane-body .monaco-list-row", { hasText: "Finished" }).waitFor();
       await at.shot("plan");
     });
