@@ -136,6 +136,16 @@ fn options_reach_the_program_and_a_dying_server_is_left_alone_in_the_end() {
 }
 
 #[test]
+fn a_plan_and_verdicts_are_shown_beside_the_text() {
+    passes("plan_verify");
+}
+
+#[test]
+fn a_program_that_cannot_serve_is_said_once() {
+    passes("refused");
+}
+
+#[test]
 fn every_subcommand_does_what_the_help_says() {
     passes("commands");
 }

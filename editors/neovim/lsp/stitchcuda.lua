@@ -6,7 +6,7 @@
 ---@type vim.lsp.Config
 return {
   cmd = function(dispatchers)
-    return vim.lsp.rpc.start(require('stitchcuda.server').command({ 'lsp' }), dispatchers)
+    return require('stitchcuda.server').start(dispatchers)
   end,
   filetypes = { 'cuda', 'python' },
   root_markers = { { 'stitchcuda.toml', 'compile_commands.json' }, '.git' },

@@ -74,7 +74,7 @@ vim.cmd([[
   call dictwatcheradd(g:, 'stitchcuda', function('s:changed'))
 ]])
 
-for _, name in ipairs({ 'stitchcuda.showKernel', 'stitchcuda.explain', 'stitchcuda.optimize' }) do
+for _, name in ipairs({ 'stitchcuda.showKernel', 'stitchcuda.explain', 'stitchcuda.optimize', 'stitchcuda.plan' }) do
   vim.lsp.commands[name] = function(command, context)
     require('stitchcuda.requests').command(command, context)
   end

@@ -13,7 +13,17 @@ export async function offerBuild(context: vscode.ExtensionContext, said: string)
   if (answer === build) {
     await buildServer(context);
   } else if (answer === choose) {
-    await vscode.commands.executeCommand("workbench.action.openSettings", "stitchcuda.server.path");
+    await chooseServer();
+  }
+}
+
+/** Takes a program that the person points at. */
+async function chooseServer(): Promise<void> {
+  const chosen = await vscode.window.showOpenDialog({ title: "Choose the Program `stitchcuda`", openLabel: "Take It" });
+  const program = chosen?.[0]?.fsPath;
+  if (program) {
+    // Of the machine, where programs are named; whether it can serve is seen when it is started for that.
+    await vscode.workspace.getConfiguration("stitchcuda").update("server.path", program, vscode.ConfigurationTarget.Global);
   }
 }
 

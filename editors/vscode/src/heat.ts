@@ -98,7 +98,8 @@ function byLine(numbers: HeatNumber[]): Map<number, HeatNumber[]> {
 function table(numbers: HeatNumber[]): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   const rows = numbers.map((number) => `${number.subject}: ${quantity(number.value, number.unit)} ${number.label} (${number.source})`);
-  text.appendText(rows.join("\n"));
+  // As Markdown, since plain text is shown without places to break a line at.
+  text.appendMarkdown(rows.map((row) => `- ${row.replace(/[\\`*_{}[\]()#+\-.!|<>&~]/g, "\\$&")}`).join("\n"));
   return text;
 }
 

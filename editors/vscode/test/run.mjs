@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Tests of the extension in real VS Code.
 //
-//   node test/run.mjs --tools DIR --out DIR --server FILE --toolkit DIR --endpoint FILE [--vsix FILE] [--only api|ui|trust]
+//   node test/run.mjs --tools DIR --out DIR --server FILE --toolkit DIR --endpoint FILE [--vsix FILE] [--only api|ui|trust|bare]
 //
 //   --tools     what `cargo xtask test` has installed: code-server, Node, playwright-core
 //   --out       profiles, logs and pictures
@@ -18,6 +18,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { api } from "./drive/api.mjs";
+import { bare } from "./drive/bare.mjs";
 import { trust } from "./drive/trust.mjs";
 import { ui } from "./drive/ui.mjs";
 
@@ -74,7 +75,7 @@ function surroundings(name) {
   };
 }
 
-const sessions = { api, ui, trust };
+const sessions = { api, ui, trust, bare };
 let passed = 0;
 let failed = 0;
 for (const [name, session] of Object.entries(sessions)) {

@@ -161,13 +161,7 @@ async fn work(
     match optimize(&mut run, &judgement, &mut engine, &teller, context.cancellation()).await {
         Ok(conclusion) => Ok((run, conclusion)),
         Err(OptimizeError::Cancelled) => Err(JobError::Cancelled),
-        Err(error) => {
-            session.notices.show(
-                MessageType::ERROR,
-                format!("{} was not {}: {error}", run.manifest().target, extent.done()),
-            );
-            Err(JobError::failed(error))
-        }
+        Err(error) => Err(JobError::failed(error)),
     }
 }
 

@@ -5,13 +5,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use stitch_session::jobs::{Event, Happening, JobId, Listener, Outcome};
+use stitch_session::jobs::{Event, Happening, JobId, JobKind, Listener, Outcome};
 use tokio::sync::mpsc;
 use tower_lsp::Client;
 use tower_lsp::ls_types::notification::Progress;
 use tower_lsp::ls_types::{
-    NumberOrString, ProgressParams, ProgressParamsValue, WorkDoneProgress, WorkDoneProgressBegin,
-    WorkDoneProgressEnd, WorkDoneProgressReport,
+    MessageType, NumberOrString, ProgressParams, ProgressParamsValue, WorkDoneProgress,
+    WorkDoneProgressBegin, WorkDoneProgressEnd, WorkDoneProgressReport,
 };
 
 use crate::session::Session;
@@ -24,7 +24,7 @@ const PREFIX: &str = "stitchcuda/";
 pub async fn run(session: Arc<Session>, client: Client, mut events: Listener) {
     let mut shown: HashMap<JobId, mpsc::UnboundedSender<Happening>> = HashMap::new();
     let mut running = HashSet::new();
-    while let Some(Event { job, title, happening, .. }) = events.next().await {
+    while let Some(Event { job, kind, title, happening }) = events.next().await {
         let ended = matches!(happening, Happening::Finished(_));
         match &happening {
             Happening::Started => {
@@ -38,7 +38,7 @@ pub async fn run(session: Arc<Session>, client: Client, mut events: Listener) {
             Happening::Finished(outcome) => {
                 running.remove(&job);
                 if let Outcome::Failed { message } = outcome {
-                    session.status.trouble(&session.notices, message);
+                    failed(&session, kind, &title, message);
                 }
             }
             Happening::Note { message } => {
@@ -55,6 +55,19 @@ pub async fn run(session: Arc<Session>, client: Client, mut events: Listener) {
         }
         if ended {
             shown.remove(&job);
+        }
+    }
+}
+
+/// A job could not do what it was for. Of one that a person asked for that is an answer; of one that came by itself it is how the
+/// tools are.
+fn failed(session: &Session, kind: JobKind, title: &str, message: &str) {
+    match kind {
+        JobKind::Compile | JobKind::TypeCheck | JobKind::Install => {
+            session.status.trouble(&session.notices, message);
+        }
+        JobKind::Profile | JobKind::Verify | JobKind::Plan | JobKind::Optimize => {
+            session.notices.show(MessageType::ERROR, format!("{title}: {message}"));
         }
     }
 }

@@ -99,14 +99,7 @@ pub fn start(
                 ]
             }
         };
-        let done = work(&for_job, &path, chosen, &sides, &context).await;
-        if let Err(JobError::Failed(message)) = &done {
-            let [_, candidate] = &sides;
-            for_job
-                .notices
-                .show(MessageType::ERROR, format!("{} was not verified: {message}", candidate.name));
-        }
-        done
+        work(&for_job, &path, chosen, &sides, &context).await
     });
     session.board.write(job.id(), |card| card.uri = Some(document.uri.to_string()));
     Ok(job.id())

@@ -55,6 +55,7 @@ M.all = {
   ['stitchcuda/job'] = function(...)
     require('stitchcuda.jobs').on_job(...)
     require('stitchcuda.heat').on_job(...)
+    require('stitchcuda.results').on_job(...)
   end,
   ['stitchcuda/review'] = function(...)
     require('stitchcuda.review').on_review(...)

@@ -30,20 +30,12 @@ end
 ---@return boolean found
 local function program()
   health.start('StitchCUDA: program')
-  local path, name = server.find()
-  if not path then
-    health.error(('`%s` is not to be found.'):format(name), {
-      'Build it in a checkout of StitchCUDA: `cargo xtask install --nvim`.',
-      "Or say where it is: `vim.g.stitchcuda = { cmd = '/path/to/stitchcuda' }`.",
-    })
+  local trouble, version = server.trouble()
+  if trouble then
+    health.error(trouble, server.remedies)
     return false
   end
-  local ran = cli.wait({ '--version' }, 5000)
-  if not ran then
-    health.error(('`%s` does not answer to `--version`.'):format(path))
-    return false
-  end
-  health.ok(('%s (%s)'):format(vim.trim(ran.out), path))
+  health.ok(('%s (%s)'):format(version, (server.find())))
   return true
 end
 

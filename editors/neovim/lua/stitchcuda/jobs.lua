@@ -20,6 +20,7 @@ local MOST_FINISHED = 50
 ---@field device? string
 ---@field speedup? number
 ---@field said? string
+---@field answer? string Of a verification
 ---@field decision? 'open'|'accepted'|'rejected'
 
 ---@type stitchcuda.Job[]
@@ -103,7 +104,7 @@ end
 ---@param job stitchcuda.Job
 ---@return string
 function M.line(job)
-  local state = job.state == 'done' and job.decision or job.state
+  local state = job.state == 'done' and (job.decision or job.answer) or job.state
   local seconds = job.seconds or 0
   if not M.is_over(job) then
     seconds = seconds + (vim.uv.now() - job.told) / 1000

@@ -10,7 +10,9 @@ local M = {}
 function M.client(bufnr)
   local client = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })[1]
   if not client then
-    local hint = vim.lsp.is_enabled('stitchcuda') and '`:checkhealth stitchcuda` may say why'
+    local refused = require('stitchcuda.server').refused
+    local hint = refused and refused:gsub('%.$', '') .. '; `:StitchCuda restart` tries again'
+      or vim.lsp.is_enabled('stitchcuda') and '`:checkhealth stitchcuda` may say why'
       or "say `vim.lsp.enable('stitchcuda')`"
     ui.say('no server is attached to this buffer; ' .. hint .. '.', vim.log.levels.WARN)
   end
@@ -71,7 +73,8 @@ function M.command(command, context)
     return
   end
   local bufnr = context.bufnr
-  M.execute(client, command, bufnr, command.command == 'stitchcuda.optimize' and M.begun or float)
+  local begins = command.command == 'stitchcuda.optimize' or command.command == 'stitchcuda.plan'
+  M.execute(client, command, bufnr, begins and M.begun or float)
   -- Neovim 0.11 takes a lens away when it is run.
   require('stitchcuda.attach').refresh_lenses(bufnr)
 end

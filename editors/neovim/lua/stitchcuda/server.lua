@@ -42,6 +42,95 @@ function M.find()
   return path ~= '' and path or nil, name
 end
 
+--- How long the program may take to say what it is, in milliseconds.
+local LONGEST_PROBE = 30000
+
+--- What a command ends with, where it ends badly: how, and the first line that it said.
+---@param arguments string[]
+---@return string? trouble, string out
+local function probe(arguments)
+  local ok, ran = pcall(function()
+    return vim.system(M.command(arguments), { text = true, timeout = LONGEST_PROBE }):wait()
+  end)
+  if not ok then
+    return ('could not be started: %s'):format(vim.split(tostring(ran), '\n')[1]), ''
+  end
+  local said = vim.split(vim.trim(ran.stderr or ''), '\n')[1]
+  local how = ran.signal ~= 0 and ('ends by signal %d'):format(ran.signal) or ('ends with status %d'):format(ran.code)
+  local is_bad = ran.code ~= 0 or ran.signal ~= 0
+  return is_bad and (said ~= '' and how .. ': ' .. said or how) or nil, vim.trim(ran.stdout or '')
+end
+
+--- Why the program can't even be started, in a sentence; nil where it can.
+---@return string?
+local function missing()
+  local path, name = M.find()
+  if path then
+    return nil
+  end
+  local named = vim.fs.normalize(name)
+  if vim.uv.fs_stat(named) then
+    return ('`%s` is not executable.'):format(named)
+  end
+  return ('`%s` is not to be found.'):format(name)
+end
+
+--- Why the program can't serve, in a sentence; nil where it can.
+---@return string? trouble, string version
+function M.trouble()
+  local trouble = missing()
+  if trouble then
+    return trouble, ''
+  end
+  local path = M.find()
+  local failed, version = probe({ '--version' })
+  if failed then
+    return ("`%s` can't be run: it %s."):format(path, (failed:gsub('%.$', ''))), ''
+  end
+  failed = probe({ 'lsp', '--help' })
+  if failed then
+    local text = '`%s` is too old, or has no language server (%s): `stitchcuda lsp` %s.'
+    return text:format(path, version, (failed:gsub('%.$', ''))), version
+  end
+  return nil, version
+end
+
+--- What to do about a program that can't serve.
+M.remedies = {
+  'Build it in a checkout of StitchCUDA: `cargo xtask install --nvim`.',
+  "Or say where it is: `vim.g.stitchcuda = { cmd = '/path/to/stitchcuda' }`.",
+}
+
+--- What was said of a program that can't serve; until it is tried again.
+---@type string?
+M.refused = nil
+
+--- Leaves a program alone that can't serve: one that fails at every file says so at every file.
+---@param trouble string
+---@return string text For the person
+local function refuse(trouble)
+  M.refused = trouble
+  vim.lsp.enable('stitchcuda', false)
+  return ('StitchCUDA: %s %s Then `:StitchCuda restart`.'):format(trouble, table.concat(M.remedies, ' '))
+end
+
+--- The program that was seen to be able to serve.
+---@type string?
+local able
+
+--- Starts the program as a server; one that was not seen before is looked at first. What is wrong is said by the client that asks.
+---@param dispatchers vim.lsp.rpc.Dispatchers
+---@return vim.lsp.rpc.PublicClient
+function M.start(dispatchers)
+  local path = M.find()
+  local trouble = (not path or path ~= able) and M.trouble()
+  if trouble then
+    error(refuse(trouble), 0)
+  end
+  able, M.refused = path, nil
+  return vim.lsp.rpc.start(M.command({ 'lsp' }), dispatchers)
+end
+
 --- The settings as the environment of a command: `nvcc.extraFlags` is `STITCHCUDA_NVCC_EXTRA_FLAGS`. Tables have no variable, and
 --- only say what findings look like.
 ---@return table<string, string>
@@ -117,7 +206,7 @@ end
 
 --- Stops it, and starts it for all its buffers.
 function M.restart()
-  deaths = {}
+  deaths, able, M.refused = {}, nil, nil
   local clients = vim.lsp.get_clients({ name = 'stitchcuda' })
   for _, client in ipairs(clients) do
     client:stop()

@@ -47,7 +47,11 @@ t.run(function()
   vim.cmd.close()
 
   t.check(vim.deep_equal(vim.fn.getcompletion('StitchCuda verify e', 'cmdline'), { 'e.cu' }), 'files')
-  vim.cmd('StitchCuda verify e.cu')
+  t.check(
+    vim.deep_equal(vim.fn.getcompletion('StitchCuda verify s', 'cmdline'), { 'saved', 'scale.py', 'stitchcuda.toml' }),
+    'words'
+  )
+  vim.cmd('StitchCuda verify e.cu --calls 1')
   t.check(t.page('verify'):find('e.cu'), t.page('verify'))
   vim.cmd.close()
 

@@ -22,6 +22,13 @@ t.run(function()
   t.press(',a')
   t.wait_for_message('so nothing was changed. Undo')
   t.check(t.text(bufnr) == typed, 'the text is as it was typed')
+  -- An edit of an older version is refused, and not said to be made.
+  local version = vim.lsp.util.buf_versions[bufnr] - 1
+  local stale = { textDocument = { uri = vim.uri_from_bufnr(bufnr), version = version }, edits = {} }
+  local client = t.attached(bufnr)
+  local context = { client_id = client.id, method = 'workspace/applyEdit' }
+  local answer = client.handlers['workspace/applyEdit'](nil, { edit = { documentChanges = { stale } } }, context)
+  t.check(answer.applied == false and answer.failureReason:find('changed'), vim.inspect(answer))
   -- Undone, it is the code that was optimised.
   vim.api.nvim_buf_call(bufnr, vim.cmd.undo)
   t.press(',a')

@@ -64,6 +64,22 @@ export class Workbench {
       .first();
   }
 
+  /** Gives the view at the side so many more pixels. */
+  async widenSideBar(by) {
+    const bar = await this.page.locator(".part.sidebar").boundingBox();
+    const [x, y] = [bar.x + bar.width + 1, bar.y + bar.height / 2];
+    await this.page.mouse.move(x, y);
+    await this.page.mouse.down();
+    await this.page.mouse.move(x + by, y, { steps: 5 });
+    await this.page.mouse.up();
+  }
+
+  /** Changes to dark colours. */
+  async inTheDark() {
+    await this.command("Preferences: Toggle between Light/Dark Themes");
+    await this.page.locator(".monaco-workbench.vs-dark").waitFor();
+  }
+
   async until(what, body) {
     for (const end = Date.now() + WAIT; ;) {
       if (await body()) {

@@ -32,6 +32,7 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await at.lens("Optimize").click();
       await page.locator('.statusbar-item[id*="stitchcuda.jobs"]', { hasText: "Optimize" }).waitFor();
       await page.locator('.statusbar-item[id*="stitchcuda.jobs"]').click();
+      await at.widenSideBar(170);
       await page.locator(".pane-body .monaco-list-row", { hasText: /Optimize.*(building|running the|measuring)/ }).waitFor();
       await at.shot("jobs");
     });
@@ -68,7 +69,18 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await at.until("the text on disk", () => fs.readFileSync(file, "utf8") !== before);
       await at.line(/registers/).waitFor();
     });
+    await at.check("a plan is a page too, and of what it says nothing is tried", async () => {
+      await at.line("__syncthreads").click({ position: { x: 20, y: 8 } });
+      await at.command("StitchCUDA: Plan Only");
+      const toast = at.toast(/nothing was attempted/);
+      await toast.waitFor();
+      await toast.locator("a.monaco-button, .monaco-text-button", { hasText: "Show the Plan" }).first().click();
+      await page.locator(".tab.active", { hasText: "Plan: transpose.cu" }).waitFor();
+      await page.locator(".pane-body .monaco-list-row", { hasText: "Finished" }).waitFor();
+      await at.shot("plan");
+    });
     await at.check("heat is drawn in the gutter", async () => {
+      await at.inTheDark();
       await at.command("View: Close Editors in Other Groups");
       await page.locator(".tab", { hasText: "Evidence" }).waitFor({ state: "detached" });
       await at.command("StitchCUDA: Profile This Program");

@@ -24,6 +24,14 @@ const SETTINGS = {
   "git.enabled": false,
   "remote.autoForwardPorts": false,
   "files.autoSave": "off",
+  // What is no part of the extension is out of the pictures' way.
+  "window.commandCenter": false,
+  "workbench.layoutControl.enabled": false,
+  "editor.scrollbar.vertical": "hidden",
+  "editor.scrollbar.horizontal": "hidden",
+  "editor.overviewRulerBorder": false,
+  "workbench.colorCustomizations": { "scrollbarSlider.background": "#80808020" },
+  "editor.fontSize": 13,
   "editor.minimap.enabled": false,
   "editor.inlayHints.enabled": "on",
 };

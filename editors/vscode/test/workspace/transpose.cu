@@ -1,5 +1,5 @@
-// Transposes a matrix, and checks the result. Right, and slower than it need be: neighbouring threads read along a row and write
-// down a column.
+// Transposes a matrix. Right, and slower than it need be:
+// neighbouring threads read along a row and write down a column.
 #include <cstdio>
 #include <vector>
 

@@ -17,8 +17,10 @@ local M = {}
 ---@field run fun(call: stitchcuda.Call)
 ---@field complete? fun(lead: string): string[]
 
+--- Begins a job about the lines of the call, or about what is at the cursor.
 ---@param call stitchcuda.Call
-local function optimize(call)
+---@param name string The server's command
+local function begin(call, name)
   local client = requests.client(call.bufnr)
   if not client then
     return
@@ -27,8 +29,7 @@ local function optimize(call)
     uri = vim.uri_from_bufnr(call.bufnr),
     range = requests.range(client, call.bufnr, call.first, call.last),
   }
-  local command = { command = 'stitchcuda.optimize', arguments = { argument } }
-  requests.execute(client, command, call.bufnr, requests.begun)
+  requests.execute(client, { command = name, arguments = { argument } }, call.bufnr, requests.begun)
 end
 
 --- The jobs as a page that follows them.
@@ -37,7 +38,10 @@ local function show_jobs()
   local function lines()
     listed = jobs.list()
     local text = vim.tbl_map(jobs.line, listed)
-    return #text > 0 and text or { 'No job has run since Neovim was started.' }
+    if #text == 0 then
+      return { 'No job has run since Neovim was started. `:StitchCuda report` shows the run before.' }
+    end
+    return text
   end
   local function at_cursor()
     return listed[vim.api.nvim_win_get_cursor(0)[1]]
@@ -67,12 +71,11 @@ local function show_jobs()
       ['<cr>'] = {
         function()
           local job = at_cursor()
-          local client = job and vim.lsp.get_client_by_id(job.client_id)
-          if client and job.run then
-            require('stitchcuda.review').show(client, job.run)
+          if job then
+            require('stitchcuda.results').open(job)
           end
         end,
-        desc = 'Review the candidate of this run',
+        desc = 'What this job came to: its candidate for review, its plan, its verdict',
       },
     },
   })
@@ -158,10 +161,17 @@ end
 
 ---@type table<string, stitchcuda.Subcommand>
 local subcommands = {
-  optimize = { run = optimize },
+  optimize = {
+    run = function(call)
+      begin(call, 'stitchcuda.optimize')
+    end,
+  },
   plan = {
     run = function(call)
-      require('stitchcuda.commands.runs').plan(call.arguments[1])
+      if call.arguments[1] then
+        return require('stitchcuda.commands.runs').plan(call.arguments[1])
+      end
+      begin(call, 'stitchcuda.plan')
     end,
     complete = runs,
   },
@@ -169,7 +179,9 @@ local subcommands = {
     run = function(call)
       require('stitchcuda.commands.programs').verify(call)
     end,
-    complete = files,
+    complete = function(lead)
+      return vim.list_extend({ 'committed', 'saved' }, files(lead))
+    end,
   },
   profile = {
     run = function(call)

@@ -50,18 +50,42 @@ function M.profile(call)
   end, vim.fs.dirname(path))
 end
 
+--- The server verifies, as a job: another file, or the text of now against what was saved or committed.
+---@param call stitchcuda.Call
+---@param against string
+local function verify_here(call, against)
+  local client = requests.client(call.bufnr)
+  if not client then
+    return
+  end
+  local argument = {
+    uri = vim.uri_from_bufnr(call.bufnr),
+    range = requests.range(client, call.bufnr, call.first, call.last),
+  }
+  if against == 'saved' or against == 'committed' then
+    argument.reference = against
+  else
+    argument.candidate = vim.uri_from_fname(vim.fs.abspath(vim.fn.expand(against)))
+  end
+  requests.execute(client, { command = 'stitchcuda.verify', arguments = { argument } }, call.bufnr, requests.begun)
+end
+
+--- With flags, or with two files, the program verifies, and its report is shown.
 ---@param call stitchcuda.Call
 function M.verify(call)
+  if #call.arguments == 0 then
+    return ui.say('say against what: `:StitchCuda verify faster.cu`, `saved` or `committed`.', vim.log.levels.WARN)
+  end
+  if #call.arguments == 1 then
+    return verify_here(call, call.arguments[1])
+  end
   local path = written_file(call.bufnr)
   if not path then
     return
   end
-  if #call.arguments == 0 then
-    return ui.say('say which file is the candidate: `:StitchCuda verify faster.cu`.', vim.log.levels.WARN)
-  end
   -- The file in the window is the reference, unless two are named.
   local arguments = vim.tbl_map(vim.fn.expand, call.arguments)
-  if not arguments[2] or vim.startswith(arguments[2], '-') then
+  if vim.startswith(arguments[2], '-') then
     table.insert(arguments, 1, path)
   end
   ui.say(('verifying %s ...'):format(arguments[2]))
