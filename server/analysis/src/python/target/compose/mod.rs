@@ -10,6 +10,7 @@ mod class;
 mod guard;
 mod layout;
 mod new_code;
+mod parts;
 mod place;
 mod version;
 
