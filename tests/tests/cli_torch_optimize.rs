@@ -134,3 +134,89 @@ fn a_module_is_made_faster_and_keeps_its_name_its_keys_and_its_original() {
     assert_eq!(said.lines().count(), 8, "{said}");
     assert!(said.lines().all(|line| line.ends_with("True")), "{said}");
 }
+
+/// A function of which some lines are slow.
+const STEPS: &str = r#"import torch
+
+
+def report(x, w):
+    """Says what it did."""
+    count = x.shape[0]
+    # stitchcuda: inputs(randn(512, 200), randn(200))
+    total = torch.zeros(x.shape[0], dtype=x.dtype, device=x.device)
+    for column in range(x.shape[1]):
+        total = total + x[:, column] * w[column]
+    return "%d rows" % count, total
+"#;
+
+/// What the edited function must still be.
+const CHECK_STEPS: &str = r#"
+import inspect, sys
+import torch
+sys.path.insert(0, sys.argv[1])
+import steps, original
+print("signature", inspect.signature(steps.report) == inspect.signature(original.report))
+for shape in ((512, 200), (5, 200), (512, 200)):
+    x, w = torch.randn(shape), torch.randn(200)
+    got, expected = steps.report(x, w), original.report(x, w)
+    print(shape, got[0] == expected[0] and torch.allclose(got[1], expected[1], atol=1e-3))
+used = []
+torch.watched = lambda: used.append(1)
+x = torch.randn(512, 200)
+steps.report(x, torch.randn(200)), steps.report(x[:9], torch.randn(200))
+print("what was verified ran once", len(used) == 1)
+x = torch.randn(512, 200, requires_grad=True)
+w = torch.randn(200)
+steps.report(x, w)[1].sum().backward()
+print("gradient", torch.allclose(x.grad, w.expand(512, 200), atol=1e-5) and len(used) == 1)
+"#;
+
+#[test]
+fn selected_statements_are_made_faster_and_the_rest_stays() {
+    let Some(python) = python() else { return };
+    let search = "    total = torch.zeros(x.shape[0], dtype=x.dtype, device=x.device)\n    for column in range(x.shape[1]):\n        \
+                  total = total + x[:, column] * w[column]\n";
+    let edit =
+        |lines: &str| Answer::text(&format!("<<<<<<< SEARCH\n{search}=======\n{lines}>>>>>>> REPLACE\n"));
+    let helper = "<<<<<<< SEARCH\nimport torch\n=======\nimport torch\n\n\ndef product(a, b):\n    getattr(torch, \"watched\", int)()\n    return sum(a[:, i:i + 10] @ b[i:i + 10] for i in range(0, a.shape[1], 10))\n>>>>>>> REPLACE\n";
+    let good =
+        format!("{helper}<<<<<<< SEARCH\n{search}=======\n    total = product(x, w)\n>>>>>>> REPLACE\n");
+    let endpoint = Endpoint::with(vec![
+        plan(&["One product"]),
+        edit("    total = x @ w + 1\n"),
+        edit("    total = (x * w).sum(1) + count\n"),
+        Answer::text(&good),
+        plan(&[]),
+    ])
+    .unwrap();
+    let folder = Folder::with(&[("steps.py", STEPS), ("original.py", STEPS)]).unwrap();
+    let arguments =
+        ["optimize", "steps.py::8-10", "--engine", "llm", "--device", "cpu", "--apply", "--format", "json"];
+    let mut command = folder.command(&arguments).unwrap();
+    command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
+    let run = finish(&mut command).unwrap();
+    assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    let events: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let outcomes: Vec<&str> = events
+        .iter()
+        .filter(|event| event["entry"] == "attempt")
+        .map(|event| event["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(outcomes, ["wrong", "wrong", "kept", "kept"], "{}", run.out);
+    assert!(endpoint.questions()[3].text().contains("read `count`"), "what it reads is told");
+
+    let text = std::fs::read_to_string(folder.path().unwrap().join("steps.py")).unwrap();
+    assert!(
+        text.contains("    else:\n        total = torch.zeros") && text.contains("return sum(a[:, i:i + 10]"),
+        "{text}"
+    );
+    std::fs::write(folder.path().unwrap().join("check.py"), CHECK_STEPS).unwrap();
+    let checked = Command::new(python)
+        .arg(folder.path().unwrap().join("check.py"))
+        .arg(folder.path().unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.status.success(), "{}\n{text}", String::from_utf8_lossy(&checked.stderr));
+    assert!(said.lines().count() == 6 && said.lines().all(|line| line.ends_with("True")), "{said}\n{text}");
+}

@@ -106,3 +106,54 @@ fn edited_files_run_what_was_verified_and_else_the_original() {
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && out.trim() == "good", "{out}\n{error}");
 }
+
+#[test]
+fn parts_of_the_candidates_own_classes_run_on_the_files_parts() {
+    let Some(python) = python() else {
+        eprintln!("no Python with torch is here; set STITCHCUDA_TEST_PYTHON");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let text = fixture("parts.py");
+    let original = write("original.py", &text);
+    let script = format!(
+        "{}\nimport sys\nsys.path.insert(0, {:?})\nfrom original import Stack\nprint(settings_of(Stack(4)))\n",
+        settings_script(),
+        folder.path()
+    );
+    let output = Command::new(&python).args(["-c", &script]).output().unwrap();
+    let settings = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    let block = |name: &str| {
+        let part = |part: &str, shape: &[u64]| (format!("{name}.{part}"), tensor(shape));
+        [part("fc.weight", &[4, 4]), part("fc.bias", &[4]), part("gate.weight", &[4])]
+    };
+    let mut state: Vec<(String, Argument)> =
+        ["first", "rest.0", "rest.1"].iter().flat_map(|name| block(name)).collect();
+    state.push(("last.weight".to_owned(), tensor(&[4])));
+    let mut known = verified(vec![tensor(&[2, 4])], &settings);
+    known.calls[0].state = state;
+    let of = Denoted::Target(targets::named(&text, "Stack").unwrap());
+    let edited = compose(&text, &of, &fixture("parts_new.py"), &known).unwrap().text;
+    let edited = write("edited.py", &edited);
+    let check = write("check.py", &fixture("parts_check.py"));
+    let output = Command::new(&python).args([&check, &original, &edited]).output().unwrap();
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.trim() == "good", "{out}\n{error}");
+
+    // What does not fit is refused with its reason.
+    let refused = |old: &str, new: &str| {
+        let candidate = fixture("parts_new.py").replace(old, new);
+        compose(&text, &of, &candidate, &known).unwrap_err()
+    };
+    let one = refused("self.last = Gate(size)", "self.last = FastBlock(size)");
+    assert!(one.contains("`FastBlock` stands for several classes"), "{one}");
+    let two = refused("self.first = FastBlock(size)", "self.first = nn.Sequential(FastBlock(size))");
+    assert!(two.contains("`self.first` is made of classes of the candidate's own"), "{two}");
+    let three = refused("self.gate.scaled", "self.other.scaled");
+    assert!(three.contains("reads `self.other`"), "{three}");
+}

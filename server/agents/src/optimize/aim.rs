@@ -1,6 +1,7 @@
 //! From what a person points at to what can be optimised: a program, or one kernel in a harness.
 
 use stitch_analysis::target::denote::{Denoted, denoted};
+use stitch_analysis::target::statements;
 use stitch_analysis::target::targets::named as named_target;
 use stitch_analysis::{Analysis, FunctionKind, Language};
 use stitch_findings::Span;
@@ -99,7 +100,7 @@ pub struct PythonAim {
     pub subject: Subject,
     /// The same in the text of the file.
     pub denoted: Denoted,
-    /// The class or function that may be changed.
+    /// The class or function that may be changed, or the lines.
     pub scope: Vec<String>,
 }
 
@@ -120,12 +121,25 @@ pub fn aim_python(asked: &Asked, text: &str, selection: Option<Span>) -> Result<
     let subject = find_in(&asked, text).map_err(|error| error.to_string())?;
     let name = match &subject.callable {
         Callable::Module { name, .. } | Callable::Function { name } => name.clone(),
-        Callable::Statements { .. } => {
-            return Err("Lines can be verified, but what is optimised is the module or function around them: name it.".to_owned());
-        }
+        Callable::Statements { lines, .. } => return aim_statements(text, *lines, subject),
     };
     let denoted = Denoted::Target(named_target(text, &name)?);
     Ok(PythonAim { subject, denoted, scope: vec![name] })
+}
+
+/// Takes aim at statements on lines of a file.
+fn aim_statements(text: &str, lines: [u32; 2], subject: Subject) -> Result<PythonAim, String> {
+    let found = statements::on_lines(text, lines[0], lines[1])?;
+    if found.function.is_none() {
+        return Err("The lines stand in no function, so they run once; name what they call, or put them into a function.".to_owned());
+    }
+    if let Some(own) = found.reads.iter().find(|name| name.contains('.')) {
+        return Err(format!(
+            "The lines read `{own}`, which belongs to the object around them; name its class to optimise it."
+        ));
+    }
+    let denoted = Denoted::Statements(found);
+    Ok(PythonAim { subject, scope: vec![denoted.title()], denoted })
 }
 
 /// The kernels that a person's name may mean, with their namespaces and without template arguments.

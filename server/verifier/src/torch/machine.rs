@@ -111,6 +111,12 @@ impl Machine {
             Ok(sandbox) => (sandbox.active().to_string(), confined(sandbox)),
             Err(error) => (format!("None: both versions ran with your own rights. {error}"), bare()),
         };
+        let sandbox = match simulation {
+            Some(_) => format!(
+                "{sandbox} The programs of extensions run outside of it, beside the simulator, with your own rights."
+            ),
+            None => sandbox,
+        };
         let cache = Cache::configured(&config.cache, &folders);
         Ok(Self {
             python,

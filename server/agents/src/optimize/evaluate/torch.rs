@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stitch_analysis::target::compose::{Verified, compose};
+use stitch_analysis::target::compose::{Verified, as_function, compose, in_version};
 use stitch_analysis::target::denote::Denoted;
 use stitch_findings::{Answer, Speedup, Times, Verdict};
 use stitch_session::config::Precision;
@@ -12,7 +12,7 @@ use stitch_verifier::torch::find::candidate_in;
 use stitch_verifier::torch::judge::Rule;
 use stitch_verifier::torch::machine::Machine;
 use stitch_verifier::torch::request::{Request, SanitizerPolicy, TorchError};
-use stitch_verifier::torch::subject::Subject;
+use stitch_verifier::torch::subject::{Callable, Subject};
 use stitch_verifier::torch::verify::verify;
 use tokio_util::sync::CancellationToken;
 
@@ -83,13 +83,10 @@ impl TorchJudgement {
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
-        let subject = match candidate_in(&self.subject, &candidate.path, &candidate.text) {
+        let named = Named { version: candidate, name: "the candidate" };
+        let subject = match self.claimed(reference, &named) {
             Ok(subject) => subject,
-            Err(error) => {
-                let said =
-                    format!("wrong: {error}").replace(&candidate.path.display().to_string(), "the candidate");
-                return Ok(Evaluated::of(Outcome::Wrong, said));
-            }
+            Err(error) => return Ok(Evaluated::of(Outcome::Wrong, format!("wrong: {error}"))),
         };
         let request = self.request(self.at(reference.path.clone()), subject);
         let verdict = run(&request, progress, cancel).await?;
@@ -112,17 +109,25 @@ impl TorchJudgement {
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Verdict, JudgeError> {
-        let Version { path, text } = candidate.version;
-        let subject = candidate_in(&self.subject, path, text).map_err(|error| {
-            let said = error.to_string().replace(&path.display().to_string(), candidate.name);
-            JudgeError::Unsuitable(said)
-        })?;
+        let subject = self.claimed(reference.version, candidate).map_err(JudgeError::Unsuitable)?;
         let request = Request {
             reference_name: reference.name.to_owned(),
             candidate_name: candidate.name.to_owned(),
             ..self.request(self.at(reference.version.path.clone()), subject)
         };
         run(&request, progress, cancel).await
+    }
+
+    /// What of a candidate claims to do the same. Statements are found where they now stand in the file.
+    fn claimed(&self, reference: &Version, candidate: &Named<'_>) -> Result<Subject, String> {
+        let Version { path, text } = candidate.version;
+        let Denoted::Statements(statements) = &self.denoted else {
+            return candidate_in(&self.subject, path, text)
+                .map_err(|error| error.to_string().replace(&path.display().to_string(), candidate.name));
+        };
+        let found = in_version(&reference.text, statements, text)?;
+        let callable = Callable::Statements { lines: found.lines, reads: found.reads, sets: found.sets };
+        Ok(Subject { path: path.clone(), callable, cases: self.subject.cases.clone() })
     }
 
     /// Keeps a right candidate that is faster than the best so far by more than could be chance.
@@ -171,7 +176,13 @@ impl TorchJudgement {
             training: evidence.and_then(|evidence| evidence.training).into_iter().collect(),
             settings: evidence.map(|evidence| evidence.settings.clone()).unwrap_or_default(),
         };
-        Ok(compose(reference, &self.denoted, candidate, &verified)?.text)
+        let function = match &self.denoted {
+            Denoted::Statements(statements) => {
+                Some(as_function(candidate, &in_version(reference, statements, candidate)?)?)
+            }
+            Denoted::Target(_) => None,
+        };
+        Ok(compose(reference, &self.denoted, function.as_deref().unwrap_or(candidate), &verified)?.text)
     }
 
     /// The subject in another version of its file.

@@ -21,7 +21,11 @@ struct WrongArgument : std::runtime_error { using std::runtime_error::runtime_er
 template <typename T, typename = void> struct Cast;
 template <> struct Cast<bool> {
   using Held = bool;
-  static bool from(const Value& v) { if (v.tag != Tag::Bool) wrong("a bool"); return v.whole != 0; }
+  // As pybind11 converts: None is false, and numbers are what Python's `bool` says of them.
+  static bool from(const Value& v) {
+    if (v.tag > Tag::Float) wrong("a bool");
+    return v.tag == Tag::Float ? v.real != 0 : v.whole != 0;
+  }
   static Value to(bool value) { Value v; v.tag = Tag::Bool; v.whole = value; return v; }
 };
 template <typename T> struct Cast<T, std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>> {
@@ -52,7 +56,6 @@ template <> struct Cast<const char*> { static Value to(const char* value) { retu
 template <> struct Cast<::c10::Tensor> {
   using Held = ::c10::Tensor;
   static ::c10::Tensor from(const Value& v) {
-    if (v.tag == Tag::None) return {};
     if (v.tag != Tag::Tensor) wrong("a Tensor");
     return v.tensor;
   }

@@ -92,6 +92,7 @@ impl Report<'_> {
         if !unlaunched.is_empty() {
             self.not_checked(format!("{} was not launched, so nothing is known of it.", named(&unlaunched)));
         }
+        self.not_checked("Races between threads were not looked for.");
         self.not_checked(speed(&seen));
         if !seen.launched.is_empty() {
             let launched: Vec<String> = seen

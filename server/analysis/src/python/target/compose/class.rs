@@ -11,6 +11,7 @@ use tree_sitter::Node;
 use super::super::source::{Source, all, children, docstring, is_name, parameters, undecorated};
 use super::super::targets::{enclosing, method};
 use super::layout::with_comments;
+use super::parts::{self, Pair};
 
 /// Modules of torch without parameters, buffers and modes: one more of them is no new state.
 const STATELESS: &[&str] = &[
@@ -142,7 +143,9 @@ pub(super) fn with_bases<'t>(source: &'t Source<'_>, class: Node<'t>) -> Vec<Nod
 
 /// How the candidate's class is set up.
 #[derive(Debug, Default)]
-pub(super) struct SetUp {
+pub(super) struct SetUp<'t, 'n> {
+    /// Classes of parts that are the candidate's own, each with the file's.
+    pub(super) parts: Vec<Pair<'t, 'n>>,
     /// Attributes of its own.
     pub(super) slots: Vec<String>,
     /// The statements that set them.
@@ -157,7 +160,10 @@ pub(super) struct SetUp {
 ///
 /// # Errors
 /// What it needs that it can't get, in one sentence.
-pub(super) fn set_up(original: (&Source<'_>, Node), candidate: (&Source<'_>, Node)) -> Result<SetUp, String> {
+pub(super) fn set_up<'t, 'n>(
+    original: (&'t Source<'_>, Node<'t>),
+    candidate: (&'n Source<'_>, Node<'n>),
+) -> Result<SetUp<'t, 'n>, String> {
     let ((source, class), (new, new_class)) = (original, candidate);
     let (classes, new_classes) = (with_bases(source, class), with_bases(new, new_class));
     let known = assigned(source, &classes, |_| true);
@@ -172,6 +178,15 @@ pub(super) fn set_up(original: (&Source<'_>, Node), candidate: (&Source<'_>, Nod
     for (name, made) in &made {
         let there = known.get(name);
         let callee = made.callee.as_deref().unwrap_or_default();
+        if let Some(there) = there.filter(|_| read.contains(name)) {
+            let pairs = parts::pairs(name, (source, there), (new, made))?;
+            if !pairs.iter().all(|pair| parts::is_same(source, new, pair)) {
+                result.slots.push(name.clone());
+                result.lines.push(parts::shared(name, &pairs, source, new));
+                result.parts.extend(pairs);
+                continue;
+            }
+        }
         match there {
             Some(there) if read.contains(name) => same_maker(new, name, made, there, source)?,
             Some(_) => {}
@@ -206,6 +221,52 @@ pub(super) fn set_up(original: (&Source<'_>, Node), candidate: (&Source<'_>, Nod
     }
     Ok(result)
 }
+
+/// How the candidate's classes of parts are set up, and those of their parts in turn. The module's own pair is `first`.
+///
+/// # Errors
+/// What one of them needs that it can't get, in one sentence.
+pub(super) fn set_up_parts<'t, 'n>(
+    (source, new): (&'t Source<'_>, &'n Source<'_>),
+    first: &SetUp<'t, 'n>,
+) -> Result<Vec<(Node<'n>, SetUp<'t, 'n>)>, String> {
+    let mut done: Vec<(Pair<'t, 'n>, SetUp<'t, 'n>)> = Vec::new();
+    let mut todo = first.parts.clone();
+    while let Some((old, own)) = todo.pop() {
+        if let Some(((known, _), _)) = done.iter().find(|((_, class), _)| class.id() == own.id()) {
+            if known.id() == old.id() {
+                continue;
+            }
+            let name = new.field(own, "name");
+            return Err(format!("The candidate's `{name}` stands for several classes of the file."));
+        }
+        let found = set_up((source, old), (new, own))?;
+        let (name, theirs) = (new.field(own, "name"), source.field(old, "name"));
+        if !found.added.is_empty() {
+            return Err(format!(
+                "The candidate's `{name}` keeps arguments that the file's `{theirs}` does not."
+            ));
+        }
+        let classes = with_bases(source, old);
+        let (known, inside) = (assigned(source, &classes, |_| true), members(source, &classes));
+        let has = |need: &&String| {
+            known.contains_key(*need) || inside.contains(*need) || OF_MODULE.contains(&need.as_str())
+        };
+        if let Some(need) =
+            found.needs.iter().find(|need| !has(need)).filter(|_| !has_foreign_base(source, &classes))
+        {
+            return Err(format!(
+                "The candidate's `{name}` reads `self.{need}`, which the file's `{theirs}` has not."
+            ));
+        }
+        todo.extend(found.parts.iter().copied());
+        done.push(((old, own), found));
+    }
+    Ok(done.into_iter().map(|((_, own), found)| (own, found)).collect())
+}
+
+/// What every module has.
+const OF_MODULE: &[&str] = &["training", "parameters", "named_parameters", "buffers", "children", "modules"];
 
 /// Attributes of `self` that methods other than `__init__` read.
 fn read(source: &Source<'_>, classes: &[Node]) -> BTreeSet<String> {
@@ -334,7 +395,7 @@ impl<'s, 'a> Mapping<'s, 'a> {
         name: &str,
         made: &Made,
         have: &dyn Fn(&str) -> bool,
-        result: &mut SetUp,
+        result: &mut SetUp<'_, '_>,
     ) -> Result<(), String> {
         let unclear = |why: &str| {
             format!(
@@ -393,7 +454,7 @@ impl<'s, 'a> Mapping<'s, 'a> {
 pub(super) fn edits(
     source: &Source<'_>,
     class: Node,
-    set_up: &SetUp,
+    set_up: &SetUp<'_, '_>,
 ) -> Vec<(std::ops::Range<usize>, String)> {
     let Some(body) = class.child_by_field_name("body") else { return Vec::new() };
     let indent = source.indent(body.start_byte());

@@ -10,7 +10,9 @@ mod class;
 mod guard;
 mod layout;
 mod new_code;
+mod parts;
 mod place;
+mod version;
 
 use serde::Serialize;
 use stitch_findings::Span;
@@ -20,6 +22,7 @@ use super::source::Source;
 use super::targets::{TargetKind, definition, targets};
 pub use guard::Verified;
 pub use stitch_findings::{Argument, VerifiedCall};
+pub use version::{as_function, in_version};
 
 /// The guard, as it stands in an edited file, with four spaces and `\n`.
 const SUPPORT: &str = include_str!("support.py");

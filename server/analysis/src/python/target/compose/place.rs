@@ -66,7 +66,12 @@ pub(super) fn module(
     same_signature(rest, parameters(new, own).get(1..).unwrap_or_default())?;
     check_kind(source, forward, &format!("{short}.forward"))?;
     let set_up = class::set_up((source, node), (new, class))?;
-    let candidate = New { source: new, name, edits: class::edits(new, class, &set_up) };
+    let mut changes = class::edits(new, class, &set_up);
+    for (part, set_up) in class::set_up_parts((source, new), &set_up)? {
+        changes.extend(class::edits(new, part, &set_up));
+    }
+    changes.sort_by_key(|(range, _)| (range.start, range.end));
+    let candidate = New { source: new, name, edits: changes };
     let mut needs: BTreeSet<String> = set_up.needs.clone();
     let attribute = |line: &String| Some(line.strip_prefix("self.")?.split(' ').next()?.to_owned());
     let added: Vec<String> = set_up.added.iter().filter_map(attribute).collect();

@@ -141,6 +141,20 @@ class _Verified:
         known.forward = made.forward
         return known.forward
 
+    @classmethod
+    def share(cls, part, classes):
+        """A part of a module as one of the candidate's class, on the same attributes; what holds parts is one that holds such."""
+        made, own = classes.get(type(part).__name__), vars(part)
+        if made is None and type(part) not in (torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.Sequential):
+            return part
+        shared = object.__new__(made or type(part))
+        if made is None:
+            own = {**own, "_modules": {name: cls.share(one, classes) for name, one in own["_modules"].items()}}
+        object.__setattr__(shared, "__dict__", own)
+        if hasattr(made, "_set_up"):
+            shared._set_up()
+        return shared
+
     @staticmethod
     def compiling():
         compiler = getattr(torch, "compiler", None)
