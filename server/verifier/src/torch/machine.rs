@@ -38,6 +38,7 @@ pub struct Machine {
     wrap: Wrap,
     sandbox: String,
     cache: Cache,
+    timing_seconds: f64,
 }
 
 /// Why nothing can be run.
@@ -117,6 +118,7 @@ impl Machine {
             wrap,
             sandbox,
             cache,
+            timing_seconds: config.verify.timing_seconds,
         })
     }
 
@@ -156,6 +158,7 @@ impl Machine {
             sanitizer_program: self.sanitizer.clone(),
             compile_baseline: true,
             calls: LEAST_CALLS,
+            timing_seconds: self.timing_seconds,
             time_limit: TIME_LIMIT,
             memory_bytes: None,
             wrap: self.wrap.clone(),
