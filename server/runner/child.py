@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from . import baseline, calls, limits, loading, oracle, profiling, simulated, timing, values
+from . import baseline, calls, drawing, limits, loading, making, oracle, profiling, simulated, timing, values
 from . import captured as own
 from .errors import Refused, describe
 from .wire import Channel
@@ -28,23 +28,29 @@ class Session:
         self._file: Any = None
         self._function: Any = None
         self._held: Dict[str, Flat] = {}
+        self._drawing = drawing.Drawing(making.default_of(self._device))
         self._sizes: List[int] = []
         self._inputs: List[Any] = []
         self._sets: Optional[timing.Sets] = None
         self._last: Optional[Flat] = None
         self._seed = 0
+        self._regions = values.Regions(self._device)
+        #: The outputs of the last call, for the next one that is asked to repeat it.
+        self._before: Optional[Flat] = None
 
     def answer(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
         """Does what is asked. Whatever the person's code raises becomes part of the answer."""
         known: Dict[str, Callable[..., Dict[str, Any]]] = {
             "load": self._load, "draw": self._draw, "state": self._state, "set_state": self._set_state, "call": self._call,
             "oracle": self._oracle, "prepare": self._prepare, "set": self._set, "time": self._time, "last": self._last_output,
-            "compile": self._compile, "profile": self._profile, "put": self._put,
+            "compile": self._compile, "profile": self._profile, "put": self._put, "rest": lambda *_: {}, "warm": self._warm,
         }
         try:
             self._stage = str(request["do"])
             if not self._device.is_cuda and request["do"] != "time":
                 limits.renew()
+            self._regions.drop(request.get("drop", ()))
+            self._regions.take_in(request.get("regions", ()), descriptors)
             reply = known[request["do"]](request, descriptors)
             reply["ok"] = True
             return reply
@@ -62,15 +68,12 @@ class Session:
     def _types(self, name: str) -> Any:
         return getattr(self._file, name, None)
 
-    def _take(self, described: Dict[str, Any], descriptor: int) -> List[Any]:
+    def _take(self, described: Dict[str, Any], name: str) -> List[Any]:
         """New tensors on the device with the bytes of a region."""
-        region = values.Region(descriptor, described["bytes"], self._device)
-        try:
-            with own.no_grad():
-                tensors = [values.fresh(spec, region, self._device.torch) for spec in described["tensors"]]
-            self._device.wait()
-        finally:
-            region.close()
+        region = self._regions.of(name)
+        with own.no_grad():
+            tensors = [values.fresh(spec, region, self._device.torch) for spec in described["tensors"]]
+        self._device.wait()
         return tensors
 
     def _load(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
@@ -95,8 +98,12 @@ class Session:
             "training": bool(module.training) if module is not None else None,
             "parameters": described(module.named_parameters()) if module is not None else [],
             "buffers": described(module.named_buffers()) if module is not None else [],
-            "changed": self._watch.changed(),
+            "changed": self._watch.changed(), "made": loaded.made,
         }
+
+    def _warm(self, _: Dict[str, Any], __: List[int]) -> Dict[str, Any]:
+        self._warm_up()
+        return {}
 
     def _warm_up(self) -> None:
         """Begins CUDA and torch's own threads, so that they are not taken for the person's."""
@@ -116,14 +123,12 @@ class Session:
         if not 0 <= request["case"] < len(cases):
             raise Refused("case %d of %d" % (request["case"], len(cases)))
         case = cases[request["case"]]
-        own.seed(request["seed"])
         with own.no_grad():
-            positional, named = loading.arguments(case["inputs"], self._file)
-            if case.get("dtype"):
-                dtype = values.DTYPES[case["dtype"]]
-                positional, named = loading.convert(positional, dtype), loading.convert(named, dtype)
+            positional, named, where = self._drawing.draw(case, self._file, request["seed"], request.get("on_device", True))
         self._device.wait()
-        return self._hold("inputs", values.pack_arguments(positional, named))
+        reply = self._hold("inputs", values.pack_arguments(positional, named))
+        reply["made"] = where
+        return reply
 
     def _hold(self, name: str, flat: Flat) -> Dict[str, Any]:
         """Keeps values until they are fetched, and describes them."""
@@ -137,7 +142,7 @@ class Session:
     def _set_state(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
         self._stage = "setting the state"
         module = self._need().module
-        tensors = self._take(request["values"], descriptors[0])
+        tensors = self._take(request["values"], request["from"])
         calls.set_state(module, request["values"]["tree"], tensors)
         self._device.wait()
         return {}
@@ -147,14 +152,18 @@ class Session:
         self._stage = "copying inputs"
         described = request["values"]
         # The inputs of the last call are still held, so that the new ones lie elsewhere.
-        inputs = self._take(described, descriptors[0])
+        inputs = self._take(described, request["from"])
         self._inputs = inputs
-        grads = self._take(request["grads"], descriptors[1]) if request.get("grads") else None
+        grads = self._take(request["grads"], request["grads_from"]) if request.get("grads") else None
+        before = self._before if request.get("repeats") else None
         self._held.clear()
+        self._before = None
         self._stage = "calling"
         arguments = values.unpack_arguments(described["tree"], inputs, self._types)
         call = calls.Call(self._function, loaded.module, self._device)
         flat, seen = call.make(arguments, inputs, request, grads, self._sizes, self._watch)
+        region = self._regions.of(request["from"])
+        changed = [place for place, (tensor, spec) in enumerate(zip(inputs, described["tensors"])) if values.differs(tensor, spec, region)]
         after = Flat()
         after.tree, after.tensors = described["tree"], inputs
         flat["inputs_after"] = after
@@ -162,25 +171,29 @@ class Session:
         self._sizes = [spec["bytes"] for spec in flat["outputs"].specs()[0]]
         self._seed = request["seed"]
         reply: Dict[str, Any] = {name: part.values() for name, part in flat.items()}
-        reply["seen"] = seen
+        reply["seen"], reply["changed"] = seen, changed
+        reply["repeated"] = before is not None and calls.are_same(before, flat["outputs"])
+        if request.get("keep"):
+            self._before = calls.copied(flat["outputs"])
         return reply
 
     def _oracle(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
         loaded = self._need()
         self._stage = "computing in float64"
-        tensors = self._take(request["values"], descriptors[0])
+        tensors = self._take(request["values"], request["from"])
 
         def build(moved: List[Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
             return values.unpack_arguments(request["values"]["tree"], moved, self._types)
 
-        result = oracle.compute(loaded.function, loaded.module, build, tensors, self._seed, self._device)
+        result = oracle.compute(loaded.function, loaded.module, build, tensors, self._seed, self._device,
+                                request.get("on_device"))
         return self._hold("oracle", values.flatten(result, "the output"))
 
     def _prepare(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
         self._need()
         self._stage = "preparing to time"
         self._held.clear()
-        self._inputs, self._last = [], None
+        self._inputs, self._last, self._before = [], None, None
         self._sets = timing.Sets(request["l2_bytes"], self._device)
         return {}
 
@@ -188,7 +201,7 @@ class Session:
         self._stage = "preparing to time"
         if self._sets is None:
             raise Refused("nothing is prepared")
-        self._sets.add(request["values"]["tree"], self._take(request["values"], descriptors[0]))
+        self._sets.add(request["values"]["tree"], self._take(request["values"], request["from"]))
         return {}
 
     def _time(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
@@ -209,11 +222,11 @@ class Session:
         self._function = baseline.compiled(self._need().function, request["mode"])
         return {}
 
-    def _profile(self, request: Dict[str, Any], descriptors: List[int]) -> Dict[str, Any]:
+    def _profile(self, request: Dict[str, Any], _: List[int]) -> Dict[str, Any]:
         loaded = self._need()
         self._stage = "profiling"
         self._held.clear()
-        self._inputs = self._take(request["values"], descriptors[0])
+        self._inputs = self._take(request["values"], request["from"])
         tree = request["values"]["tree"]
 
         def arguments() -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
@@ -228,17 +241,13 @@ class Session:
         flat = self._held.get(request["what"])
         if flat is None:
             raise Refused("there are no %s" % request["what"])
-        region = values.Region(descriptors[0], flat.values()["bytes"], self._device)
-        try:
-            flat.write(region)
-            self._device.wait()
-        finally:
-            region.close()
+        flat.write(self._regions.of(request["to"]))
+        self._device.wait()
         return {}
 
 
-def serve(descriptor: int, device: str) -> None:
-    """Answers until the parent is gone."""
+def serve(descriptor: int, device: str, leave: Callable[[], Any]) -> None:
+    """Answers until the parent is gone, and then leaves."""
     process = own.getpid()
     faulthandler.enable(file=2, all_threads=False)
     loading.new_main()
@@ -251,7 +260,7 @@ def serve(descriptor: int, device: str) -> None:
         except OSError:
             received = None
         if received is None:
-            own.exit_now(0)
+            return leave()
         request, descriptors = received
         reply = session.answer(request, descriptors)
         if own.getpid() != process:

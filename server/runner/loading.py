@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from . import captured as own
-from . import statements, values
+from . import making, statements, values
 from .errors import Refused
 
 #: The name of the module, which says nothing of what it is loaded for.
@@ -27,6 +27,8 @@ class Loaded:
 
     def __init__(self, kind: str, name: str, function: Callable[..., Any], module: Any, seconds: Dict[str, float]) -> None:
         self.kind, self.name, self.function, self.module, self.seconds = kind, name, function, module, seconds
+        #: Where a module was constructed, and why not on the device.
+        self.made: Any = None
 
 
 def _name_of(stands_for: str) -> Tuple[str, List[str]]:
@@ -157,16 +159,15 @@ def load(request: Dict[str, Any], device: own.Device, stage: Callable[[str], Non
     if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
         raise Refused("%s is no class that derives from torch.nn.Module" % what["name"])
     began, built = _clock(), seconds["build"]
-    own.seed(request["seed"])
-    positional, named = arguments(what.get("init"), file)
-    own.seed(request["seed"])
-    module = found(*positional, **named)
+    module, made = making.construct(found, lambda: arguments(what.get("init"), file), making.default_of(device), request["seed"])
     if not isinstance(module, torch.nn.Module):
         raise Refused("%s(…) gave a %s, and no module" % (what["name"], values.type_name(module)))
     module = _place(module, request, device)
     device.wait()
     seconds["construct"] = _clock() - began - (seconds["build"] - built)
-    return Loaded("module", what["name"], module, module, seconds), file
+    loaded = Loaded("module", what["name"], module, module, seconds)
+    loaded.made = made
+    return loaded, file
 
 
 def _place(module: Any, request: Dict[str, Any], device: own.Device) -> Any:

@@ -1,7 +1,7 @@
 """The same call in float64, against which float32's own error is seen."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
@@ -74,15 +74,23 @@ def _needs(module: Any, tensors: List[Any]) -> int:
 
 
 def compute(function: Any, module: Any, build: Callable[[List[Any]], Tuple[Tuple[Any, ...], Dict[str, Any]]], tensors: List[Any], seed: int,
-            device: own.Device) -> Any:
-    """What the call returns in float64: on the device where it fits, else on the CPU."""
-    if device.is_cuda and _needs(module, tensors) < device.free():
+            device: own.Device, on_device: Optional[bool]) -> Any:
+    """What the call returns in float64: on the device alone, on the CPU alone, or, where neither is asked for, wherever it fits.
+
+    Raises:
+        MemoryError: if it does not fit into the device's memory, and must be computed there.
+    """
+    if device.is_cuda and on_device is not False:
         try:
-            own.seed(seed)
-            result = _run(function, module, build, tensors, device.torch)
-            device.wait()
-            return result
+            if _needs(module, tensors) < device.free():
+                own.seed(seed)
+                result = _run(function, module, build, tensors, device.torch)
+                device.wait()
+                return result
         except torch.cuda.OutOfMemoryError:
-            torch.cuda.empty_cache()
+            pass
+        torch.cuda.empty_cache()
+        if on_device:
+            raise MemoryError("it does not fit into the memory of %s" % device.name)
     own.seed(seed)
     return _run(function, module, build, tensors, torch.device("cpu"))

@@ -35,6 +35,8 @@ ARGUMENTS = "arguments"
 _SPARSEST = 8
 #: Regions from this size in bytes on are registered with CUDA, so that they are copied without going through a buffer of the driver's.
 _PIN_FROM = 1 << 20
+#: Bytes that are compared at a time.
+PIECE = 64 << 20
 
 _mmap, _close = mmap.mmap, os.close
 
@@ -45,25 +47,27 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 class Region:
-    """A mapped region of shared memory, which the parent made."""
+    """A mapped region of shared memory, which the parent made. It is used again and again, so that its pages are there and registered once."""
 
     def __init__(self, descriptor: int, size: int, device: own.Device) -> None:
         self._map = _mmap(descriptor, max(size, 1))
         _close(descriptor)
         self._size = size
         self._pinned = 0
+        self._device = device
         if device.is_cuda and size >= _PIN_FROM:
-            self._pin(device)
+            self._pin()
 
-    def _pin(self, device: own.Device) -> None:
+    def _pin(self) -> None:
         pointer = own.data_ptr(own.frombuffer(self._map, dtype=torch.uint8, count=1))
-        if int(torch.cuda.cudart().cudaHostRegister(pointer, self._size, 0)) == 0:
-            self._pinned = pointer
-            return
         try:
+            # Torch's own wrapper lets other threads run meanwhile, and gives a code of the runtime's.
+            if int(torch.cuda.cudart().cudaHostRegister(pointer, self._size, 0)) == 0:
+                self._pinned = pointer
+                return
             # The refusal is told to whoever launches next, which must not be the person's code.
-            device.wait()
-        except RuntimeError:
+            self._device.wait()
+        except Exception:  # not pinned: the driver copies through a buffer of its own
             pass
 
     def close(self) -> None:
@@ -80,6 +84,33 @@ class Region:
         count = spec["bytes"] // _SIZES[spec["dtype"]]
         flat = own.frombuffer(self._map, dtype=dtype, count=count, offset=spec["offset"])
         return own.reshape(flat, spec["shape"])
+
+
+class Regions:
+    """The regions that this process has, by the parent's names for them."""
+
+    def __init__(self, device: own.Device) -> None:
+        self._device = device
+        self._known: Dict[str, Region] = {}
+
+    def take_in(self, described: Sequence[Dict[str, Any]], descriptors: Sequence[int]) -> None:
+        """Maps the regions that come with a request, each in the place of an earlier one of its name."""
+        for new, descriptor in zip(described, descriptors):
+            self.drop([new["name"]])
+            self._known[new["name"]] = Region(descriptor, new["size"], self._device)
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Forgets regions."""
+        for name in names:
+            known = self._known.pop(name, None)
+            if known is not None:
+                known.close()
+
+    def of(self, name: str) -> Region:
+        """The region of a name."""
+        if name not in self._known:
+            raise Refused("there is no region %s" % name)
+        return self._known[name]
 
 
 class Flat:
@@ -247,6 +278,25 @@ def fresh(spec: Dict[str, Any], region: Region, device: torch.device) -> Any:
         if size != kept:
             source = source.narrow(dimension, 0, 1)
     return own.expand(own.copy_(made, source), shape)
+
+
+def differs(tensor: Any, spec: Dict[str, Any], region: Region) -> bool:
+    """Whether a tensor's bits are no longer those of a region, from which it was made. Looks at pieces, which take little memory."""
+    if own.dtype_of(tensor) is not DTYPES[spec["dtype"]] or list(own.size_of(tensor)) != list(spec["shape"]):
+        return True
+    if spec["bytes"] == 0:
+        return False
+    # Elements that share memory by a stride of 0 are all looked at: as many as the parent has of them.
+    now = own.reshape(own.detach(tensor), (-1,))
+    before = own.reshape(region.tensor(spec), (-1,))
+    step = max(PIECE // _SIZES[spec["dtype"]], 1)
+    device = own.device_of(tensor)
+    for start in range(0, own.count_of(now), step):
+        length = min(step, own.count_of(now) - start)
+        piece = before.narrow(0, start, length)
+        if not own.equal(now.narrow(0, start, length).view(torch.uint8), own.to(piece, device).view(torch.uint8)):
+            return True
+    return False
 
 
 def unflatten(tree: Dict[str, Any], tensors: Sequence[Any], types: Optional[Callable[[str], Any]] = None) -> Any:

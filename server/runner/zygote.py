@@ -51,8 +51,8 @@ def _kill(process: int) -> None:
 class Zygote:
     """The process that forks."""
 
-    def __init__(self, channel: Any, wake: Tuple[int, int], device: str) -> None:
-        self._channel, self._device = channel, device
+    def __init__(self, channel: Any, wake: Tuple[int, int], device: str, forks: bool) -> None:
+        self._channel, self._device, self._forks = channel, device, forks
         self._wake, self._woken = wake
         #: Process ids to the parent's numbers.
         self._numbers: Dict[int, int] = {}
@@ -80,6 +80,9 @@ class Zygote:
                     _kill(process)
 
     def _fork(self, number: int, descriptors: List[int]) -> None:
+        if not self._forks:
+            self._channel.send({"forked": number})
+            self._serve_alone(descriptors)
         try:
             process = os.fork()
         except OSError as error:
@@ -92,6 +95,19 @@ class Zygote:
         if process > 0:
             self._numbers[process] = number
             self._channel.send({"forked": number})
+
+    def _serve_alone(self, descriptors: List[int]) -> None:
+        """Serves in this process, which ends as any program does: whatever watches it learns of that. Never returns."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _prctl(_DUMPABLE, 1)
+        asked, printed = descriptors
+        for target in (1, 2):
+            os.dup2(printed, target)
+        os.close(printed)
+        from stitchcuda_runner import child
+
+        child.serve(asked, self._device, lambda: sys.exit(0))
 
     def _become_child(self, descriptors: List[int]) -> None:
         """Goes on as a child, with nothing of the zygote but its memory. Never returns."""
@@ -111,7 +127,7 @@ class Zygote:
             os.close(printed)
             from stitchcuda_runner import child
 
-            child.serve(asked, self._device)
+            child.serve(asked, self._device, lambda: os._exit(0))
         finally:
             os._exit(70)
 
@@ -155,7 +171,7 @@ def _kill_group(leader: int) -> None:
 def main() -> None:
     """Connects, imports, obeys."""
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    name, _, token = os.environ.pop(_VARIABLE).partition(":")
+    name, token, *how = os.environ.pop(_VARIABLE).split(":")
     device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(name)
@@ -173,7 +189,7 @@ def main() -> None:
     channel.send({"token": token})
     gc.collect()
     gc.freeze()
-    Zygote(channel, (wake, woken), device).run()
+    Zygote(channel, (wake, woken), device, "alone" not in how).run()
 
 
 if __name__ == "__main__":

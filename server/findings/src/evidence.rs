@@ -12,6 +12,9 @@ use crate::VerifiedCall;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Evidence {
+    /// Where inputs were drawn and modules constructed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub making: Option<Making>,
     /// How many secret seeds inputs were drawn from. The seeds themselves are told to nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seeds: Option<u32>,
@@ -63,6 +66,21 @@ pub struct Evidence {
     /// What kept the candidate's process from the rest of the machine, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
+}
+
+/// Where inputs were drawn and modules constructed: `cuda:0`, or `cpu, since …` with why not on the device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Making {
+    /// The inputs, from the reference's own function or expression.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inputs: Option<String>,
+    /// The reference's module.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reference: Option<String>,
+    /// The candidate's module, whose parameters and buffers are then set to the reference's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub candidate: Option<String>,
 }
 
 /// One distribution of inputs.

@@ -21,7 +21,8 @@ pub use anchor::{Anchor, AnchorState, Scope};
 pub use call::{Argument, VerifiedCall};
 pub use code::{CODES, Code, CodeInfo, Producer};
 pub use evidence::{
-    Accuracy, Degenerate, Evidence, Memory, Parameters, Sanitized, Speedup, Stage, Times, Tried, Versions,
+    Accuracy, Degenerate, Evidence, Making, Memory, Parameters, Sanitized, Speedup, Stage, Times, Tried,
+    Versions,
 };
 pub use finding::{Finding, Place, Related, Severity};
 pub use measurement::{Measurement, Provenance, Quantity, Unit};

@@ -1,7 +1,10 @@
 //! Locks of devices between processes: two programs that time a kernel on the same device at the same time measure each
 //! other.
 //!
-//! A lock is an exclusive `flock` on a file in the runtime folder, so it ends with its process however that ends, and no
+//! What must not be disturbed has a device alone; what disturbs nobody but would disturb that shares it with others. Whoever wants it alone is
+//! not passed by those who come later.
+//!
+//! A lock is a `flock` on a file in the runtime folder, so it ends with its process however that ends, and no
 //! file left behind ever blocks anyone. The file's content only says who holds it, for messages.
 //!
 //! The runtime folder belongs to one user on one machine. So two users of a machine don't exclude each other, nor does a container
@@ -21,7 +24,7 @@ use crate::folders;
 /// How long to wait before the first look whether the lock is free.
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 /// The longest time between two looks. A file lock can't wake a waiter that may also be cancelled.
-const LONGEST_LOOK: Duration = Duration::from_millis(500);
+const LONGEST_LOOK: Duration = Duration::from_millis(40);
 /// Longer names than this are cut and told apart by a hash; file names end at 255 bytes.
 const LONGEST_NAME: usize = 150;
 
@@ -74,6 +77,8 @@ pub enum LockError {
 pub struct DeviceLock {
     file: File,
     path: PathBuf,
+    /// Whether others have it too, so that nobody's name stands in the file.
+    is_shared: bool,
 }
 
 impl DeviceLock {
@@ -90,7 +95,45 @@ impl DeviceLock {
         cancel: &CancellationToken,
         mut on_wait: impl FnMut(Option<Holder>) + Send,
     ) -> Result<Self, LockError> {
+        // Who waits here waits for one that waits for the device, and those who share it wait behind.
+        let _gate = Self::acquire_any(runtime, device, &[gate_of(device)], cancel, &mut |_| {}).await?;
         Self::acquire_any(runtime, device, &[device.to_owned()], cancel, &mut on_wait).await
+    }
+
+    /// Locks `device` beside others who share it, and waits while someone has it alone or wants to.
+    ///
+    /// # Errors
+    /// As for [`DeviceLock::acquire`].
+    pub async fn share(runtime: &Path, device: &str, cancel: &CancellationToken) -> Result<Self, LockError> {
+        let mut pause = FIRST_LOOK;
+        let [gate, own] =
+            [gate_of(device), device.to_owned()].map(|name| runtime.join("locks").join(file_name(&name)));
+        let [gate_file, file] = [open(&gate), open(&own)];
+        let unavailable = |path: &PathBuf| {
+            let (device, path) = (device.to_owned(), path.clone());
+            |source| LockError::Unavailable { device, path, source }
+        };
+        let (gate_file, file) = (gate_file.map_err(unavailable(&gate))?, file.map_err(unavailable(&own))?);
+        loop {
+            if cancel.is_cancelled() {
+                return Err(LockError::Cancelled { device: device.to_owned() });
+            }
+            match gate_file.try_lock_shared() {
+                Ok(()) => {
+                    let locked = file.try_lock_shared();
+                    gate_file.unlock().map_err(unavailable(&gate))?;
+                    match locked {
+                        Ok(()) => return Ok(Self { file, path: own, is_shared: true }),
+                        Err(TryLockError::WouldBlock) => {}
+                        Err(TryLockError::Error(source)) => return Err(unavailable(&own)(source)),
+                    }
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(unavailable(&gate)(source)),
+            }
+            let _ = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+            pause = (pause * 2).min(LONGEST_LOOK);
+        }
     }
 
     /// One of `count` places on `device`, for what many may do at a time but not any number, such as keeping a context there. Waits for it as long
@@ -132,7 +175,7 @@ impl DeviceLock {
                 match files[at].0.try_lock() {
                     Ok(()) => {
                         let (file, path) = files.swap_remove(at);
-                        let mut lock = Self { file, path };
+                        let mut lock = Self { file, path, is_shared: false };
                         lock.write_holder(Some(Holder { pid: std::process::id(), since: seconds_now() }));
                         return Ok(lock);
                     }
@@ -174,7 +217,9 @@ impl DeviceLock {
 
 impl Drop for DeviceLock {
     fn drop(&mut self) {
-        self.write_holder(None);
+        if !self.is_shared {
+            self.write_holder(None);
+        }
         // Closing the file would do, unless a child process had inherited it.
         if let Err(error) = self.file.unlock() {
             tracing::debug!("{} was not unlocked before closing: {error}", self.path.display());
@@ -189,6 +234,11 @@ pub fn holder(runtime: &Path, device: &str) -> Option<Holder> {
         Err(TryLockError::WouldBlock) => read_holder(&mut file),
         Ok(()) | Err(TryLockError::Error(_)) => None,
     }
+}
+
+/// What is locked while one waits for the device alone.
+fn gate_of(device: &str) -> String {
+    format!("{device} gate")
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -254,6 +304,29 @@ mod tests {
         let _device = lock(folder.path(), "cuda:0").await;
         drop(one);
         assert!(tokio::time::timeout(Duration::from_secs(5), place()).await.unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_device_is_shared_until_one_wants_it_alone_who_is_not_passed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cancel = CancellationToken::new();
+        let share = || DeviceLock::share(folder.path(), "cuda:0", &cancel);
+        let (one, two) = (share().await.unwrap(), share().await.unwrap());
+        let alone = {
+            let folder = folder.path().to_owned();
+            tokio::spawn(async move { lock(&folder, "cuda:0").await })
+        };
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        // A third would go on using it, and the one who waits would wait for ever.
+        assert!(tokio::time::timeout(Duration::from_millis(100), share()).await.is_err());
+        assert!(!alone.is_finished());
+        drop((one, two));
+        let alone = tokio::time::timeout(Duration::from_secs(5), alone).await.unwrap().unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(100), share()).await.is_err());
+        drop(alone);
+        assert!(tokio::time::timeout(Duration::from_secs(5), share()).await.unwrap().is_ok());
+        cancel.cancel();
+        assert!(matches!(share().await, Err(LockError::Cancelled { .. })));
     }
 
     #[test]

@@ -34,7 +34,7 @@ async fn one(zygotes: &mut [Zygote; 2], path: &Path, place: Place) -> Result<Str
     let mut other = candidate.child().await?;
     other.load(&Load { seed: 9, ..load }).await.context("load again")?;
     other.set_state(&state).await.context("set state")?;
-    let calling = Calling { seed: 3, poison: true, grads: None };
+    let calling = Calling { seed: 3, poison: true, ..Calling::default() };
     let second = other.call(&inputs, &calling).await.context("call again")?;
     let oracle = child.oracle(&inputs).await;
     if child.is_gone() {
@@ -49,7 +49,7 @@ async fn one(zygotes: &mut [Zygote; 2], path: &Path, place: Place) -> Result<Str
     if first.outputs.bytes != second.outputs.bytes {
         words.push("the two calls differ".to_owned());
     }
-    if first.inputs_after.bytes != inputs.bytes {
+    if first.inputs_after.is_some() {
         words.push("it changes its inputs".to_owned());
     }
     for called in [&first, &second] {

@@ -7,12 +7,14 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Place, data, floats, module, python, read};
+use common::{Place, data, floats, module, on_cuda, python, read, setting};
+use stitch_toolchain::process::Scratch;
 use stitch_verifier::torch::host::{
-    Batch, Calling, ChildError, Filled, LINE_RANGE, Load, MODULE_RANGE, Profiling, Role,
+    Batch, Calling, ChildError, Filled, LINE_RANGE, Load, MODULE_RANGE, Profiling, Role, Zygote,
 };
 use stitch_verifier::torch::subject::{Callable, Case, Source, Subject};
 use stitch_verifier::torch::values::{Dtype, Tree};
+use tokio_util::sync::CancellationToken;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -36,12 +38,12 @@ async fn inputs_are_drawn_and_a_module_is_called() {
     assert_eq!((&x.strides, &y.strides), (&Some(vec![1, 3]), &Some(vec![0, 1])));
 
     let state = child.state().await.unwrap();
-    let calling = Calling { seed: 5, poison: true, grads: None };
+    let calling = Calling { seed: 5, poison: true, look: true, ..Calling::default() };
     let called = child.call(&inputs, &calling).await.unwrap();
     let weight = read(&state, 0);
     let expected: Vec<f32> = (0..12).map(|i| read(&inputs, 0)[i] * weight[i % 4] * 2.0 + 1.0).collect();
     assert_eq!(read(&called.outputs, 0), expected);
-    assert_eq!(called.inputs_after.bytes, inputs.bytes);
+    assert_eq!(called.inputs_after.unwrap().bytes, inputs.bytes);
     let Tree::Dict { items } = &called.outputs.values.tree else { panic!() };
     let numbers = Tree::Tuple {
         items: vec![Tree::Int { v: "12".into() }, Tree::Float { v: "0.5".into() }, Tree::None],
@@ -96,7 +98,7 @@ async fn gradients_and_float64_and_other_types() {
     let mut child = place.load("gradients.py").await.unwrap();
     let inputs = floats(&[&[1.0, 2.0, 3.0]]);
     let grads = Some(floats(&[&[1.0, 10.0, 100.0]]));
-    let called = child.call(&inputs, &Calling { seed: 1, grads, poison: false }).await.unwrap();
+    let called = child.call(&inputs, &Calling { seed: 1, grads, ..Calling::default() }).await.unwrap();
     let found = called.grads.unwrap();
     let Tree::Dict { items } = &found.values.tree else { panic!() };
     let names: Vec<_> = items.iter().map(|item| item.0.as_str()).collect();
@@ -318,7 +320,121 @@ async fn a_profile_is_a_trace_of_calls_and_one_of_lines() {
     assert_eq!(count(&lines, &line(13)), 0, "a function is entered, not run: {lines}");
     assert!(count(&lines, &format!("{MODULE_RANGE}. Model")) >= 3, "{lines}");
     // It goes on as if nothing had been.
-    let calling = Calling { seed: 5, poison: false, grads: None };
+    let calling = Calling { seed: 5, ..Calling::default() };
     child.call(&inputs, &calling).await.unwrap();
     place.zygote.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inputs_that_a_process_drew_are_passed_to_it_no_second_time() {
+    let Some(python) = python() else { return };
+    let mut place = Place::new(&python, Role::Reference, LIMIT).await;
+    let mut child = place.load("scale.py").await.unwrap();
+    let weight = read(&child.state().await.unwrap(), 0);
+    // The next are drawn before the first are used.
+    let (first, second) = (child.draw_held(3, 0).await.unwrap(), child.draw_held(4, 0).await.unwrap());
+    assert_ne!((first.held, &first.inputs.bytes), (second.held, &second.inputs.bytes));
+    for drawn in [&first, &second, &first] {
+        let calling = Calling { held: drawn.held, again: true, ..Calling::default() };
+        // What this side has is not looked at.
+        let called = child.call(&drawn.inputs, &calling).await.unwrap();
+        let expected: Vec<f32> =
+            (0..12).map(|i| read(&drawn.inputs, 0)[i] * weight[i % 4] * 2.0 + 1.0).collect();
+        assert_eq!((read(&called.outputs, 0), called.inputs_after), (expected, None));
+    }
+    if !on_cuda() {
+        assert_eq!((first.made.on.as_str(), first.made.reason), ("cpu", None));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_again_is_not_fetched_and_another_one_is() {
+    let Some(python) = python() else { return };
+    let mut place = Place::new(&python, Role::Reference, LIMIT).await;
+    let mut child = place.load("scale.py").await.unwrap();
+    let mut noisy = child.draw_held(3, 0).await.unwrap();
+    let keep = Calling { seed: 5, held: noisy.held, keep: true, ..Calling::default() };
+    let repeat = Calling { keep: false, repeats: true, again: true, ..keep.clone() };
+    let first = child.call(&noisy.inputs, &keep).await.unwrap();
+    assert!(!first.repeated && first.outputs.bytes.len() > 48);
+    let second = child.call(&noisy.inputs, &repeat).await.unwrap();
+    assert!(second.repeated && second.outputs == Filled::empty());
+    // Nothing was kept this time.
+    assert!(!child.call(&noisy.inputs, &repeat).await.unwrap().repeated);
+    // Under another seed there is other noise.
+    child.call(&noisy.inputs, &keep).await.unwrap();
+    let other = child.call(&noisy.inputs, &Calling { seed: 6, ..repeat.clone() }).await.unwrap();
+    assert!(!other.repeated && other.outputs.bytes != first.outputs.bytes);
+    // As there is for another input.
+    child.call(&noisy.inputs, &keep).await.unwrap();
+    noisy.inputs.tensor_mut(0)[2] ^= 0x40;
+    let other = child.call(&noisy.inputs, &Calling { again: false, ..repeat }).await.unwrap();
+    assert!(!other.repeated && other.outputs.bytes[..48] != first.outputs.bytes[..48]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_of_every_size_pass_one_after_the_other() {
+    let Some(python) = python() else { return };
+    let mut place = Place::new(&python, Role::Candidate, LIMIT).await;
+    let mut child = place.load("echo.py").await.unwrap();
+    for count in [3, 2_000_000, 5, 300_000, 9_000_001, 0, 17] {
+        let numbers: Vec<f32> = (0..count).map(|i| (i % 1000) as f32).collect();
+        let called = child.call(&floats(&[&numbers, &[1.0]]), &Calling::default()).await.unwrap();
+        assert!(read(&called.outputs, 0) == numbers && read(&called.outputs, 1) == [1.0], "{count}");
+        assert_eq!(called.inputs_after, None);
+        child.give_back().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_input_is_told_and_one_that_is_hidden_is_seen_where_one_looks() {
+    let Some(python) = python() else { return };
+    let mut place = Place::new(&python, Role::Candidate, LIMIT).await;
+    let inputs = floats(&[&[1.0, -2.0], &[3.0]]);
+    for (name, is_told) in [("changes", true), ("hides", false)] {
+        let mut subject = module(&data("changes.py"), "Model");
+        let text = format!("{name:?}");
+        subject.callable = Callable::Module { name: "Model".into(), init: Some(Source::Expression { text }) };
+        let (mut child, _) = place.load_with(&Load::new(subject, 1)).await.unwrap();
+        let told = child.call(&inputs, &Calling::default()).await.unwrap();
+        assert_eq!(told.inputs_after.is_some(), is_told, "{name}");
+        let looked = child.call(&inputs, &Calling { look: true, ..Calling::default() }).await.unwrap();
+        let after = looked.inputs_after.unwrap();
+        assert_eq!((read(&after, 0), read(&after, 1)), (vec![0.0, 0.0], vec![3.0]), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_forks_none_ends_by_itself() {
+    let Some(python) = python() else { return };
+    let scratch = Scratch::new("torch-test").unwrap();
+    let cancel = CancellationToken::new();
+    let mut setting = setting(&python, &scratch);
+    setting.forks = false;
+    let mut zygote = Zygote::start(&setting, Role::Candidate, &cancel).await.unwrap();
+    let mut child = zygote.child().await.unwrap();
+    let mark = scratch.path().join("ended");
+    let text = format!("{:?}", mark.to_str().unwrap());
+    let mut subject = module(&data("leaves.py"), "Model");
+    subject.callable = Callable::Module { name: "Model".into(), init: Some(Source::Expression { text }) };
+    child.load(&Load::new(subject, 1)).await.unwrap();
+    let called = child.call(&floats(&[&[1.0]]), &Calling::default()).await.unwrap();
+    assert_eq!(read(&called.outputs, 0), [2.0]);
+    assert!(!mark.exists());
+    child.leave();
+    let began = std::time::Instant::now();
+    zygote.end_by_itself(LIMIT).await;
+    // What runs at a program's end has run.
+    assert!(mark.exists() && began.elapsed() < LIMIT / 2);
+}
+
+#[test]
+fn inputs_and_modules_are_made_on_the_device_where_that_makes_no_difference() {
+    let Some(python) = python() else { return };
+    let runner = data("../../../runner").canonicalize().unwrap();
+    let mut command = std::process::Command::new(&python.path);
+    command.env("PYTHONDONTWRITEBYTECODE", "1").args([data("making.py"), runner]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && output.stdout == b"fine\n", "{said}");
 }

@@ -25,7 +25,7 @@ fn inputs(word: &str) -> Filled {
 }
 
 async fn act(child: &mut Child, word: &str) -> Result<Called, ChildError> {
-    child.call(&inputs(word), &Calling { seed: 1, poison: true, grads: None }).await
+    child.call(&inputs(word), &Calling { seed: 1, poison: true, ..Calling::default() }).await
 }
 
 /// A zygote, and a child of it for each act.

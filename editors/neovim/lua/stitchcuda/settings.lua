@@ -34,6 +34,8 @@
 ---@field simulator? stitchcuda.Config.simulator
 ---Rules over the code's syntax, which need no compiler.
 ---@field staticRules? stitchcuda.Config.staticRules
+---How much a verification may take.
+---@field verify? stitchcuda.Config.verify
 ---The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`.
 ---@field device? string
 
@@ -141,3 +143,8 @@
 ---@class stitchcuda.Config.staticRules
 ---Check the static rules while you type. Single rules are turned off with `diagnostics.severity`.
 ---@field enable? boolean
+
+---How much a verification may take.
+---@class stitchcuda.Config.verify
+---How many seconds taking the times of PyTorch code may take, while it has the device alone. It ends before, as soon as the interval of the speedup is narrower than 1 % on either side, or can't become so.
+---@field timingSeconds? number

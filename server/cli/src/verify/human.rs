@@ -162,6 +162,12 @@ fn evidence(evidence: &Evidence, good: bool, out: &mut impl Write) -> io::Result
         });
         writeln!(out, "Inputs of {seeds} secret seeds: {}", tried.collect::<Vec<_>>().join(", "))?;
     }
+    if let Some(making) = &evidence.making {
+        let parts =
+            [("inputs", &making.inputs), ("reference", &making.reference), ("candidate", &making.candidate)];
+        let told = parts.iter().filter_map(|(what, place)| Some(format!("{what} {}", place.as_ref()?)));
+        writeln!(out, "Made on: {}", told.collect::<Vec<_>>().join("; "))?;
+    }
     if let Some(parameters) = &evidence.parameters {
         writeln!(
             out,

@@ -47,6 +47,9 @@ pub struct TorchArguments {
     /// Calls of each version that are timed, at least; 0 times nothing
     #[arg(long, value_name = "N", default_value_t = LEAST_CALLS, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     calls: u64,
+    /// Seconds that taking the times may take, instead of the setting `verify.timingSeconds`; it ends before, once the interval is narrow
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timing_seconds: Option<f64>,
 }
 
 /// When compute-sanitizer looks.
@@ -59,6 +62,13 @@ enum Sanitizer {
     Final,
     /// Never; the verdict says so
     Never,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(seconds) if (0.1..=600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number from 0.1 to 600 is expected".to_owned()),
+    }
 }
 
 fn dtype(text: &str) -> Result<Dtype, String> {
@@ -163,6 +173,7 @@ async fn request(
     let asked = arguments.program.device.clone().unwrap_or_else(|| config.device.clone());
     let machine = machine(surrounding, &config, &asked, arguments.torch.called.python.as_deref()).await?;
     let tolerance = arguments.tolerance;
+    let usual = machine.request(reference.clone(), candidate);
     let is_kernelbench = matches!(&reference.callable, Callable::Module { name, .. } if name == "Model");
     Ok(Request {
         reference_name: arguments.reference.clone(),
@@ -180,8 +191,9 @@ async fn request(
         },
         compile_baseline: !arguments.torch.no_compile_baseline,
         calls: arguments.torch.calls,
+        timing_seconds: arguments.torch.timing_seconds.unwrap_or(usual.timing_seconds),
         time_limit: arguments.program.limit(),
-        ..machine.request(reference, candidate)
+        ..usual
     })
 }
 

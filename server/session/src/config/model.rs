@@ -39,6 +39,8 @@ pub struct Config {
     pub log: Log,
     /// Runs on the simulator.
     pub simulator: Simulator,
+    /// How much a verification may take.
+    pub verify: Verify,
     /// What plans and codes, and how much an optimisation may take.
     pub optimize: Optimize,
     /// The model that plans and codes, behind an endpoint that speaks OpenAI's chat completions. Its key is no setting: it comes from the
@@ -47,6 +49,22 @@ pub struct Config {
     /// The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has
     /// one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`.
     pub device: Device,
+}
+
+/// How much a verification may take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Verify {
+    /// How many seconds taking the times of PyTorch code may take, while it has the device alone. It ends before, as soon as the interval of the
+    /// speedup is narrower than 1 % on either side, or can't become so.
+    #[schemars(range(min = 0.1, max = 600))]
+    pub timing_seconds: f64,
+}
+
+impl Default for Verify {
+    fn default() -> Self {
+        Self { timing_seconds: 5.0 }
+    }
 }
 
 /// The compiler that has the last word on CUDA code.

@@ -42,6 +42,7 @@ pub struct Machine {
     sandbox: String,
     cache: Cache,
     simulation: Option<Simulation>,
+    timing_seconds: f64,
 }
 
 /// Why nothing can be run.
@@ -132,6 +133,7 @@ impl Machine {
             sandbox,
             cache,
             simulation,
+            timing_seconds: config.verify.timing_seconds,
         })
     }
 
@@ -181,6 +183,7 @@ impl Machine {
             sanitizer_program: self.sanitizer.clone(),
             compile_baseline: true,
             calls: LEAST_CALLS,
+            timing_seconds: self.timing_seconds,
             time_limit: TIME_LIMIT,
             memory_bytes: None,
             wrap: self.wrap.clone(),

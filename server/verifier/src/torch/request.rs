@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stitch_session::cache::Cache;
 
-use super::host::{ChildError, HostError, Place, Python, Wrap};
+use super::host::{ChildError, HostError, Place, Python, Role, Wrap};
 use super::judge::Rule;
 use super::simulated::Simulation;
 use super::subject::Subject;
@@ -66,6 +66,9 @@ pub struct Request {
     pub compile_baseline: bool,
     /// Calls of each side that are timed, at least; 0 times nothing.
     pub calls: u64,
+    /// How long taking the times of both sides may take, in seconds. It ends before, as soon as the interval is narrow or can't become so; where
+    /// fewer calls than these were made by then, it goes on to four times as long.
+    pub timing_seconds: f64,
     /// How long one request to a process may take.
     pub time_limit: Duration,
     /// How much memory a process may take, in bytes, where the sandbox can see to it.
@@ -80,6 +83,16 @@ pub struct Request {
     pub readable: Vec<PathBuf>,
     /// Where times of baselines are kept.
     pub cache: Cache,
+}
+
+impl Request {
+    /// The version of a role.
+    pub fn subject(&self, role: Role) -> &Subject {
+        match role {
+            Role::Reference => &self.reference,
+            Role::Candidate => &self.candidate,
+        }
+    }
 }
 
 impl fmt::Debug for Request {

@@ -8,6 +8,7 @@
 mod baseline;
 mod blame;
 mod called;
+mod gpu;
 mod pair;
 mod report;
 mod rounds;
@@ -21,23 +22,19 @@ use std::time::Instant;
 
 use stitch_findings::{Degenerate, Verdict};
 use stitch_session::CancellationToken;
-use stitch_session::folders::Folders;
-use stitch_session::locks::{DeviceLock, LockError};
 
-use super::host::{Filled, Place};
+use super::host::{Filled, Place, give_back};
 use super::judge::degenerate::Detector;
 use super::judge::distributions::Distribution;
 use super::request::{Progress, Request, SanitizerPolicy, TorchError};
 use super::simulated::Simulator;
 use super::values::Dtype;
+use gpu::Gpu;
 use pair::{Opened, Pair, Sides};
 use report::Report;
 use rounds::{Flow, Rounds};
 use secrets::Secrets;
 use timing::{Clock, Untimed};
-
-/// Verifications that may keep contexts on one GPU at a time, two contexts each. Kernelauto's cap is 12 contexts a GPU; many more at once have wedged drivers.
-const PLACES: usize = 6;
 
 /// The share of a request's time that one run on the simulator may take.
 const SHARE: f64 = 0.75;
@@ -59,17 +56,24 @@ pub async fn verify(
         let limit = request.time_limit.mul_f64(SHARE);
         Arc::new(Simulator::new(simulation, limit, cancel.clone()))
     });
-    let report = Report::new(request, simulator.clone());
-    let mut work = Work { request, progress, cancel, report, secrets: Secrets::new() };
-    let _place = place(request, cancel).await?;
+    let gpu = Gpu::of(request, cancel);
+    let (report, secrets) = (Report::new(request, simulator.clone()), Secrets::new());
+    let mut work = Work { request, progress, cancel, report, secrets, gpu };
     progress("starting Python", None);
     let began = Instant::now();
     let mut sides = Sides::start(request, simulator, cancel).await?;
     work.report.stage("start", began.elapsed().as_secs_f64());
+    progress("waiting for the device", None);
+    let began = Instant::now();
+    let _place = work.gpu.place().await?;
+    if request.place != Place::Cpu {
+        work.report.stage("wait", began.elapsed().as_secs_f64());
+    }
     let result = work.run(&mut sides).await;
     let Sides { reference, candidate, .. } = sides;
     // Nothing of either is left when the verdict is told.
     tokio::join!(reference.end(), candidate.end());
+    give_back();
     result?;
     Ok(work.report.finish())
 }
@@ -81,6 +85,7 @@ struct Work<'a> {
     cancel: &'a CancellationToken,
     report: Report<'a>,
     secrets: Secrets,
+    gpu: Gpu,
 }
 
 /// Cases of one type, which one pair of processes is loaded for.
@@ -89,8 +94,8 @@ type Group = (Option<Dtype>, Vec<usize>);
 /// What rounds leave for what follows.
 #[derive(Default)]
 struct Left {
-    /// The reference's last answer to inputs of its own.
-    outputs: Option<Filled>,
+    /// The size of the outputs' elements in the reference's last answer to inputs of its own.
+    scales: Option<Vec<f64>>,
     /// Whether outputs are random.
     random: bool,
 }
@@ -106,8 +111,6 @@ impl<'a> Work<'a> {
             let opened = sides.open(self.request, group.0, seeds, &mut self.report).await?;
             self.report.stage("load", began.elapsed().as_secs_f64());
             let Opened::Pair(mut pair) = opened else { return Ok(()) };
-            // From here on nobody else uses the device: what one runs, another would time.
-            let lock = if index == 0 { hold(self.request, self.cancel).await? } else { None };
             let began = Instant::now();
             let left = self.compare(sides, &mut pair, group, seeds).await;
             self.report.stage("compare", began.elapsed().as_secs_f64());
@@ -116,13 +119,13 @@ impl<'a> Work<'a> {
                 return Ok(());
             }
             if index == 0 {
-                first = Some((pair, left, lock));
+                first = Some((pair, left));
             }
         }
-        let Some((mut pair, left, _lock)) = first else { return Ok(()) };
+        let Some((mut pair, left)) = first else { return Ok(()) };
         let faster = self.time(sides, &mut pair, &left).await?;
         if self.report.is_good() {
-            self.sanitize(&mut pair, faster).await?;
+            self.sanitize(sides, pair, faster).await?;
         }
         Ok(())
     }
@@ -144,11 +147,18 @@ impl<'a> Work<'a> {
         let mut own_finite = true;
         let mut planned = planned;
         let mut index = 0;
+        let mut ahead = None;
+        let mut scales = Vec::new();
         while index < planned.len() || self.report.seeds() < LEAST_SEEDS {
             if index == planned.len() {
                 // Some did not count; the reference's own inputs always do.
                 let case = group.1.first().copied().unwrap_or(0);
-                planned.push(rounds::Planned { case, distribution: Distribution::Own, randomised: true });
+                planned.push(rounds::Planned {
+                    case,
+                    distribution: Distribution::Own,
+                    randomised: true,
+                    look: false,
+                });
             }
             let round = &planned[index];
             if case.is_some_and(|case| case != round.case) {
@@ -171,14 +181,17 @@ impl<'a> Work<'a> {
                 threads: std::mem::take(&mut threads),
                 own_finite,
                 random: left.random,
+                gpu: &self.gpu,
+                ahead: ahead.take(),
+                scales: std::mem::take(&mut scales),
             };
-            let flow = rounds.round(pair, *round).await?;
+            let next = planned.get(index).map(|next| next.case);
+            let flow = rounds.round(pair, *round, next).await?;
             (detector, last, threads) = (rounds.detector, rounds.last, rounds.threads);
             (own_finite, left.random) = (rounds.own_finite, rounds.random);
-            if round.case == group.1.first().copied().unwrap_or(0)
-                && let Some((_, outputs)) = &last
-            {
-                left.outputs = Some(outputs.clone());
+            (ahead, scales) = (rounds.ahead, rounds.scales);
+            if round.case == group.1.first().copied().unwrap_or(0) && last.is_some() {
+                left.scales = Some(scales.clone());
             }
             match flow {
                 Flow::Next => {}
@@ -187,6 +200,7 @@ impl<'a> Work<'a> {
                     let opened = sides.open(self.request, group.0, seeds, &mut self.report).await?;
                     let Opened::Pair(new) = opened else { return Ok(left) };
                     *pair = new;
+                    ahead = None;
                 }
             }
         }
@@ -209,7 +223,7 @@ impl<'a> Work<'a> {
         if self.request.simulation.is_some() {
             return Ok(false);
         }
-        let Some(outputs) = left.outputs.as_ref().filter(|_| self.request.calls > 0) else {
+        let Some(scales) = left.scales.as_ref().filter(|_| self.request.calls > 0) else {
             self.report.not_checked(crate::verify::UNTIMED);
             return Ok(false);
         };
@@ -219,16 +233,15 @@ impl<'a> Work<'a> {
                 "Answers of timed calls were not compared, since the reference does not repeat its own.",
             );
         }
-        let began = Instant::now();
         let mut clock = Clock {
             request: self.request,
             report: &mut self.report,
             secrets: &mut self.secrets,
             progress: self.progress,
             cancel: self.cancel,
+            gpu: &self.gpu,
         };
-        let result = clock.contest(pair, outputs, compared).await;
-        clock.report.stage("time", began.elapsed().as_secs_f64());
+        let result = clock.contest(pair, scales, compared).await;
         let contest = match result {
             Ok(contest) => contest,
             Err(Untimed::Error(error)) => return Err(error),
@@ -249,7 +262,7 @@ impl<'a> Work<'a> {
     }
 
     /// Runs compute-sanitizer, as the policy says.
-    async fn sanitize(&mut self, pair: &mut Pair, faster: bool) -> Result<(), TorchError> {
+    async fn sanitize(&mut self, sides: &Sides, mut pair: Box<Pair>, faster: bool) -> Result<(), TorchError> {
         if self.request.place == Place::Cpu {
             return Ok(());
         }
@@ -285,17 +298,13 @@ impl<'a> Work<'a> {
             }
         }
         let Some(inputs) = smallest else { return Ok(()) };
-        let subject = sanitize::Subject { inputs: &inputs, state: pair.state.as_ref(), dtype: pair.dtype };
-        sanitize::sanitize(
-            self.request,
-            program,
-            &subject,
-            &mut self.report,
-            &mut self.secrets,
-            self.progress,
-            self.cancel,
-        )
-        .await
+        let Pair { reference, candidate, state, dtype, .. } = *pair;
+        drop((reference, candidate));
+        // Both processes are gone by now, with the memory that they took.
+        let subject = sanitize::Subject { inputs: &inputs, state: state.as_ref(), dtype };
+        let Self { request, progress, cancel, report, secrets, gpu } = self;
+        let mut look = sanitize::Look { request, program, report, secrets, progress, cancel, gpu };
+        look.at(sides, &subject).await
     }
 }
 
@@ -309,30 +318,4 @@ fn groups(request: &Request) -> Vec<Group> {
         }
     }
     groups
-}
-
-/// One of the places for contexts on the device.
-async fn place(request: &Request, cancel: &CancellationToken) -> Result<Option<DeviceLock>, TorchError> {
-    let (Place::Cuda(index), Some(runtime)) = (request.place, Folders::find().runtime) else {
-        return Ok(None);
-    };
-    let device = format!("cuda:{index}");
-    locked(DeviceLock::acquire_place(&runtime, &device, PLACES, cancel).await)
-}
-
-/// The device itself.
-async fn hold(request: &Request, cancel: &CancellationToken) -> Result<Option<DeviceLock>, TorchError> {
-    let (Place::Cuda(index), Some(runtime)) = (request.place, Folders::find().runtime) else {
-        return Ok(None);
-    };
-    let device = format!("cuda:{index}");
-    locked(DeviceLock::acquire(&runtime, &device, cancel, |_| {}).await)
-}
-
-fn locked(result: Result<DeviceLock, LockError>) -> Result<Option<DeviceLock>, TorchError> {
-    match result {
-        Ok(lock) => Ok(Some(lock)),
-        Err(LockError::Cancelled { .. }) => Err(TorchError::Cancelled),
-        Err(error) => Err(TorchError::Device(error.to_string())),
-    }
 }

@@ -131,9 +131,13 @@ async fn called(
     room: &Region,
 ) -> Result<(Region, usize), Unassisted> {
     let refused = |error: std::io::Error| Unassisted::Refused(error.to_string());
-    let bytes = room.read().await.map_err(refused)?;
-    let answer = assistant.call(extension, bytes).await?;
-    Ok((Region::of(&answer).await.map_err(refused)?, answer.len()))
+    let bytes = room.read(room.size()).await.map_err(refused)?;
+    let answer = assistant.call(extension, bytes.to_vec()).await?;
+    let region = Region::new(answer.len() as u64).map_err(refused)?;
+    let length = answer.len();
+    let write = move || region.write(&answer).map(|()| region);
+    let written = tokio::task::spawn_blocking(write).await.map_err(std::io::Error::other).flatten();
+    Ok((written.map_err(refused)?, length))
 }
 
 #[cfg(test)]

@@ -12,8 +12,9 @@ use super::assist::Assistant;
 use super::channel::Channel;
 use super::error::ChildError;
 use super::filled::Filled;
-use super::messages::{Batch, Called, Calling, Load, Loaded, Profiling, Timed};
+use super::messages::{Batch, Called, Calling, Drawn, Held, Load, Loaded, Made, Profiling, Timed};
 use super::output::Output;
+use super::slots::{LARGE, Slot, Slots};
 use super::zygote::Link;
 use crate::torch::values::Values;
 use ask::{Answer, hex};
@@ -31,6 +32,9 @@ pub struct Child {
     cancel: CancellationToken,
     is_gone: bool,
     assistant: Option<Arc<dyn Assistant>>,
+    slots: Slots,
+    /// Where inputs were drawn last.
+    held: Held,
 }
 
 impl Child {
@@ -42,7 +46,8 @@ impl Child {
         time_limit: Duration,
         cancel: CancellationToken,
     ) -> Self {
-        Self { number, channel, output, link, time_limit, cancel, is_gone: false, assistant: None }
+        let (slots, held) = (Slots::default(), Held::default());
+        Self { number, channel, output, link, time_limit, cancel, is_gone: false, assistant: None, slots, held }
     }
 
     /// Sets how long each of the following requests may take.
@@ -63,6 +68,14 @@ impl Child {
     /// Whether it has ended, so that no request will be answered.
     pub fn is_gone(&self) -> bool {
         self.is_gone
+    }
+
+    /// Begins to use the device, which takes a while and needs nothing of a person's code.
+    ///
+    /// # Errors
+    /// There is no device, or how the process ended.
+    pub async fn warm_up(&mut self) -> Result<(), ChildError> {
+        self.ask("starting torch", json!({ "do": "warm" }), &[]).await.map(|_| ())
     }
 
     /// Imports the file, finds the subject, constructs it. Once for each child.
@@ -86,15 +99,58 @@ impl Child {
         self.heed(answer.all())
     }
 
-    /// Draws the inputs of a case under a seed.
+    /// Draws the inputs of a case under a seed, on the device where that makes no difference.
     ///
     /// # Errors
     /// What the code raises, or how the process ended.
     pub async fn draw(&mut self, seed: u64, case: usize) -> Result<Filled, ChildError> {
-        let request = json!({ "do": "draw", "seed": seed, "case": case });
+        Ok(self.draw_held(seed, case).await?.inputs)
+    }
+
+    /// The same, and says where the process has them for a call.
+    ///
+    /// # Errors
+    /// As for [`Child::draw`].
+    pub async fn draw_held(&mut self, seed: u64, case: usize) -> Result<Drawn, ChildError> {
+        self.draw_on(seed, case, true).await
+    }
+
+    /// The same on the processor: what a module is made with, which is told to another process.
+    ///
+    /// # Errors
+    /// As for [`Child::draw`].
+    pub async fn draw_arguments(&mut self, seed: u64, case: usize) -> Result<Filled, ChildError> {
+        Ok(self.draw_on(seed, case, false).await?.inputs)
+    }
+
+    async fn draw_on(&mut self, seed: u64, case: usize, on_device: bool) -> Result<Drawn, ChildError> {
+        let request = json!({ "do": "draw", "seed": seed, "case": case, "on_device": on_device });
         let mut answer = self.ask("drawing inputs", request, &[]).await?;
-        let values = self.part(&mut answer, "values")?;
-        Ok(self.fetch("inputs", values).await?.0)
+        let (values, made): (Values, Option<Made>) =
+            (self.part(&mut answer, "values")?, self.part(&mut answer, "made")?);
+        self.accept("inputs", &values)?;
+        self.held = Held(!self.held.0);
+        let held = self.held;
+        self.check_memory(Slot::of(held), "inputs", values.bytes)?;
+        let (inputs, _) = self.fetch_into(Slot::of(held), "inputs", values).await?;
+        Ok(Drawn { inputs, made: made.unwrap_or_default(), held })
+    }
+
+    /// Gives large regions back, whose contents are needed no more.
+    ///
+    /// # Errors
+    /// How the process ended.
+    pub async fn give_back(&mut self) -> Result<(), ChildError> {
+        let names = self.slots.forget_large();
+        if names.is_empty() || self.is_gone {
+            return Ok(());
+        }
+        self.ask("giving memory back", json!({ "do": "rest", "drop": names }), &[]).await.map(|_| ())
+    }
+
+    /// Whether values are so large that they are given back after each round.
+    pub fn is_large(values: &Filled) -> bool {
+        values.bytes.len() as u64 > LARGE
     }
 
     /// Parameters and buffers: a dictionary with the keys of the state dictionary. Entries that share memory share a tensor.
@@ -112,8 +168,8 @@ impl Child {
     /// # Errors
     /// Names that are missing or unexpected, other shapes or types: a `Python` error of the kind `StateError` that lists them.
     pub async fn set_state(&mut self, state: &Filled) -> Result<(), ChildError> {
-        let request = json!({ "do": "set_state", "values": state.values });
-        self.ask("setting the state", request, &[state]).await.map(|_| ())
+        let request = json!({ "do": "set_state", "values": state.values, "from": Slot::State.name() });
+        self.ask("setting the state", request, &[(Slot::State, state)]).await.map(|_| ())
     }
 
     /// Calls the subject.
@@ -121,23 +177,39 @@ impl Child {
     /// # Errors
     /// What the code raises, or how the process ended.
     pub async fn call(&mut self, inputs: &Filled, calling: &Calling) -> Result<Called, ChildError> {
+        let slot = Slot::of(calling.held);
         let request = json!({
             "do": "call",
             "values": inputs.values,
+            "from": slot.name(),
             "seed": calling.seed,
             "poison": calling.poison,
             "grads": calling.grads.as_ref().map(|grads| &grads.values),
+            "grads_from": Slot::Grads.name(),
+            "keep": calling.keep,
+            "repeats": calling.repeats,
         });
-        let regions: Vec<&Filled> = std::iter::once(inputs).chain(&calling.grads).collect();
-        let mut answer = self.ask("calling", request, &regions).await?;
-        let (outputs, inputs_after) =
+        let grads = calling.grads.iter().map(|grads| (Slot::Grads, grads));
+        let written = Some((slot, inputs)).filter(|_| !calling.again);
+        let values: Vec<_> = written.into_iter().chain(grads).collect();
+        let mut answer = self.ask("calling", request, &values).await?;
+        let (outputs, inputs_after): (Values, Values) =
             (self.part(&mut answer, "outputs")?, self.part(&mut answer, "inputs_after")?);
         let (state_after, grads): (_, Option<Values>) =
             (self.part(&mut answer, "state_after")?, self.part(&mut answer, "grads")?);
+        let (repeated, changed): (bool, Vec<usize>) =
+            (self.part(&mut answer, "repeated")?, self.part(&mut answer, "changed")?);
         let (seen, wall) = (self.part(&mut answer, "seen")?, answer.wall);
+        let repeated = repeated && calling.repeats;
+        let outputs = if repeated { Filled::empty() } else { self.fetch("outputs", outputs).await?.0 };
+        let inputs_after = match !changed.is_empty() || calling.look {
+            true => Some(self.fetch("inputs_after", inputs_after).await?.0),
+            false => None,
+        };
         Ok(Called {
-            outputs: self.fetch("outputs", outputs).await?.0,
-            inputs_after: self.fetch("inputs_after", inputs_after).await?.0,
+            outputs,
+            repeated,
+            inputs_after,
             state_after: self.fetch("state_after", state_after).await?.0,
             grads: match grads {
                 Some(values) => Some(self.fetch("grads", values).await?.0),
@@ -154,8 +226,25 @@ impl Child {
     /// # Errors
     /// What the code raises: some can't be computed in float64.
     pub async fn oracle(&mut self, inputs: &Filled) -> Result<Filled, ChildError> {
-        let request = json!({ "do": "oracle", "values": inputs.values });
-        let mut answer = self.ask("computing in float64", request, &[inputs]).await?;
+        let held = self.held;
+        self.oracle_held(inputs, &Calling { held, ..Calling::default() }, None).await
+    }
+
+    /// The same with inputs that lie where `calling` says, on the device alone (`Some(true)`), on the processor alone, or where it fits.
+    ///
+    /// # Errors
+    /// As for [`Child::oracle`]; out of memory where it does not fit into the device's.
+    pub async fn oracle_held(
+        &mut self,
+        inputs: &Filled,
+        calling: &Calling,
+        on_device: Option<bool>,
+    ) -> Result<Filled, ChildError> {
+        let slot = Slot::of(calling.held);
+        let request =
+            json!({ "do": "oracle", "values": inputs.values, "from": slot.name(), "on_device": on_device });
+        let written: Vec<_> = Some((slot, inputs)).filter(|_| !calling.again).into_iter().collect();
+        let mut answer = self.ask("computing in float64", request, &written).await?;
         let values = self.part(&mut answer, "values")?;
         Ok(self.fetch("oracle", values).await?.0)
     }
@@ -167,7 +256,9 @@ impl Child {
     pub async fn prepare(&mut self, sets: &[Filled], l2_bytes: u64) -> Result<(), ChildError> {
         self.ask("preparing to time", json!({ "do": "prepare", "l2_bytes": l2_bytes }), &[]).await?;
         for set in sets {
-            self.ask("preparing to time", json!({ "do": "set", "values": set.values }), &[set]).await?;
+            let slot = Slot::of(self.held);
+            let request = json!({ "do": "set", "values": set.values, "from": slot.name() });
+            self.ask("preparing to time", request, &[(slot, set)]).await?;
         }
         Ok(())
     }
@@ -203,16 +294,18 @@ impl Child {
     /// # Errors
     /// What the code or the profiler raises, or how the process ended.
     pub async fn profile(&mut self, inputs: &Filled, profiling: &Profiling) -> Result<(), ChildError> {
+        let slot = Slot::of(self.held);
         let request = json!({
             "do": "profile",
             "values": inputs.values,
+            "from": slot.name(),
             "calls": profiling.calls,
             "warm_up": WARM_UP,
             "path": profiling.path,
             "lines_path": profiling.lines_path,
             "folders": profiling.folders,
         });
-        self.ask("profiling", request, &[inputs]).await.map(|_| ())
+        self.ask("profiling", request, &[(slot, inputs)]).await.map(|_| ())
     }
 
     /// Replaces the subject by `torch.compile` of it, in this mode.
@@ -221,6 +314,13 @@ impl Child {
     /// Torch has no compiler, or what it raises.
     pub async fn compile(&mut self, mode: &str) -> Result<(), ChildError> {
         self.ask("compiling", json!({ "do": "compile", "mode": mode }), &[]).await.map(|_| ())
+    }
+}
+
+impl Child {
+    /// Hangs up and lets it end by itself, where its zygote forks none.
+    pub fn leave(mut self) {
+        self.is_gone = true;
     }
 }
 

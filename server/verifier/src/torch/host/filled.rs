@@ -1,6 +1,7 @@
 //! Values with the bytes of their tensors, and whether the two fit.
 
 use super::super::values::{Tensor, Tree, Values};
+use super::memory::Memory;
 
 /// Where a tensor begins in its region is a multiple of this, in bytes, which is what the widest loads ask for.
 pub const ALIGNMENT: u64 = 64;
@@ -13,7 +14,7 @@ pub struct Filled {
     /// How they are nested, and where the tensors lie.
     pub values: Values,
     /// The region.
-    pub bytes: Vec<u8>,
+    pub bytes: Memory,
 }
 
 /// What is wrong with values.
@@ -26,7 +27,8 @@ impl Filled {
     ///
     /// # Errors
     /// They don't fit.
-    pub fn new(values: Values, bytes: Vec<u8>) -> Result<Self, FilledError> {
+    pub fn new(values: Values, bytes: impl Into<Memory>) -> Result<Self, FilledError> {
+        let bytes = bytes.into();
         check(&values)?;
         if bytes.len() as u64 != values.bytes {
             return Err(FilledError(format!("{} bytes for values of {}", bytes.len(), values.bytes)));
@@ -38,7 +40,7 @@ impl Filled {
     pub fn empty() -> Self {
         Self {
             values: Values { tree: Tree::Tuple { items: Vec::new() }, tensors: Vec::new(), bytes: 0 },
-            bytes: Vec::new(),
+            bytes: Memory::default(),
         }
     }
 
@@ -52,6 +54,21 @@ impl Filled {
         match self.range(place) {
             Some(range) => self.bytes.get_mut(range).unwrap_or_default(),
             None => &mut [],
+        }
+    }
+
+    /// Zeroes what lies between tensors, which are in the order of their offsets: the region held something else before.
+    pub(super) fn clear_gaps(&mut self) {
+        let mut end = 0;
+        for place in 0..self.values.tensors.len() {
+            let Some(range) = self.range(place) else { continue };
+            if let Some(gap) = self.bytes.get_mut(end..range.start) {
+                gap.fill(0);
+            }
+            end = range.end.max(end);
+        }
+        if let Some(gap) = self.bytes.get_mut(end..) {
+            gap.fill(0);
         }
     }
 
@@ -168,6 +185,15 @@ mod tests {
         assert!(check(&missing).unwrap_err().0.contains("tensor 1 of 1"));
         missing.tree = Tree::None;
         assert!(check(&missing).unwrap_err().0.contains("nowhere"));
+    }
+
+    #[test]
+    fn nothing_stands_between_tensors() {
+        let described = values(vec![tensor(&[2], 0, 8), tensor(&[0], 64, 0), tensor(&[1], 128, 4)], 140);
+        let mut filled = Filled { values: described, bytes: vec![7; 140].into() };
+        filled.clear_gaps();
+        let kept: Vec<usize> = (0..140).filter(|at| filled.bytes[*at] == 7).collect();
+        assert_eq!(kept, [0, 1, 2, 3, 4, 5, 6, 7, 128, 129, 130, 131]);
     }
 
     #[test]

@@ -111,6 +111,34 @@ pub struct Loaded {
     /// What importing changed in torch's own settings, in words: `allow_tf32 of cuBLAS is True`.
     #[serde(default)]
     pub changed: Vec<String>,
+    /// Where a module was constructed; `None` for what is no module.
+    #[serde(default)]
+    pub made: Option<Made>,
+}
+
+/// Where something was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// `cpu`, `cuda:0`.
+    pub on: String,
+    /// Why not on the GPU, where that was tried.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// One of a process's two regions for inputs: while it is called with those of one, the next can be drawn into the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held(pub(super) bool);
+
+/// Inputs as a process drew them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// The inputs.
+    pub inputs: Filled,
+    /// Where they were made.
+    pub made: Made,
+    /// Where the process has them.
+    pub held: Held,
 }
 
 /// How a call is made.
@@ -123,6 +151,17 @@ pub struct Calling {
     pub grads: Option<Filled>,
     /// Fills memory that the call could be given with a pattern first.
     pub poison: bool,
+    /// Which of the process's regions the inputs lie in.
+    pub held: Held,
+    /// They lie there already: this process drew them itself and they were not changed since, or it was called with them before.
+    pub again: bool,
+    /// Keeps a copy of the outputs, for a call that repeats this one.
+    pub keep: bool,
+    /// The call before was the same, and kept its outputs: where every bit of them came again, they are not fetched.
+    pub repeats: bool,
+    /// Fetches all inputs after the call. The child learns of it after the call. Without, they are fetched where the child says that it
+    /// changed some.
+    pub look: bool,
 }
 
 /// A tensor of the outputs, as it was given back.
@@ -165,8 +204,10 @@ pub struct Observations {
 pub struct Called {
     /// What it returned.
     pub outputs: Filled,
-    /// The inputs after it.
-    pub inputs_after: Filled,
+    /// Whether every bit of the outputs is that of the call before, which [`Calling::repeats`] asks for; they were not fetched then.
+    pub repeated: bool,
+    /// The inputs after it; `None` where the child says that they are as they were, and nobody looked.
+    pub inputs_after: Option<Filled>,
     /// The entries of the state that it changed: a dictionary by name.
     pub state_after: Filled,
     /// Gradients, where they were asked for: a dictionary with `input.0`, …, by the inputs' places, and `parameter.NAME`; `None` where there

@@ -86,6 +86,8 @@ pub struct Setting<'a> {
     pub environment: Vec<(OsString, OsString)>,
     /// Puts the process into a sandbox.
     pub wrap: Wrap,
+    /// Whether children are forks of the process. Without, it becomes the only child itself, for programs that must see each start of a process.
+    pub forks: bool,
 }
 
 impl<'a> Setting<'a> {
@@ -101,6 +103,7 @@ impl<'a> Setting<'a> {
             memory_bytes: None,
             environment: Vec::new(),
             wrap: bare(),
+            forks: true,
         }
     }
 }

@@ -95,7 +95,8 @@ impl Zygote {
         let token = format!("{:032x}", random());
         let name = format!(".channel-{:08x}", name_part());
         let (listener, socket) = listen(setting, &name)?;
-        let needs = needs(setting, &format!("{name}:{token}"))?;
+        let how = if setting.forks { "" } else { ":alone" };
+        let needs = needs(setting, &format!("{name}:{token}{how}"))?;
         let end = cancel.child_token();
         let process = (setting.wrap)(&needs, setting.scratch, end.clone()).map_err(HostError::Sandbox)?;
         let ledger = Arc::new(Ledger::new());
@@ -161,6 +162,16 @@ impl Zygote {
         let output = Output::read(read);
         let limit = self.time_limit;
         Ok(Child::new(child, Channel::new(own), output, self.link.clone(), limit, self.cancel.clone()))
+    }
+
+    /// Waits until it has ended by itself, for so long, and ends it then.
+    pub async fn end_by_itself(mut self, patience: Duration) {
+        if let Some(program) = &mut self.program
+            && tokio::time::timeout(patience, program).await.is_ok()
+        {
+            self.program = None;
+        }
+        self.end().await;
     }
 
     /// Ends it and all below it, and waits until nothing is left.

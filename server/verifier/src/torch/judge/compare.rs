@@ -280,6 +280,11 @@ pub(super) fn tensors(
     tolerance: f64,
 ) -> ArrayComparison {
     let bytes = (expected, again, got);
+    if equal(expected, got) && again.is_none_or(|again| equal(expected, again)) {
+        // Bit by bit the same, which is what most honest repetitions are: nothing is off, and nothing unsteady.
+        let size = usize::try_from(dtype.size()).unwrap_or(1);
+        return ArrayComparison { count: expected.len() / size, ..ArrayComparison::default() };
+    }
     let found = if dtype.is_floating() {
         let scale = with_element!(dtype, E => scale::<E>(expected));
         with_element!(dtype, E => in_parallel(bytes, E::SIZE * parts(dtype), |bytes| floats::<E>(bytes, tolerance, scale)))
@@ -460,6 +465,27 @@ fn in_parallel(bytes: Bytes, unit: usize, work: impl Fn(Bytes) -> Found + Sync) 
         joined = joined.join(part, shift);
     }
     joined
+}
+
+/// Whether bytes are the same.
+pub(super) fn equal(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len()
+        && chunks(one.len(), 1, |range| one[range.clone()] == other[range]).into_iter().all(|same| same)
+}
+
+/// Changes bytes in a part for each core at once; each is told the number of its first unit.
+pub(super) fn chunks_mut(bytes: &mut [u8], unit: usize, work: impl Fn(usize, &mut [u8]) + Sync) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if bytes.len() < ALONE || cores == 1 {
+        return work(0, bytes);
+    }
+    let step = (bytes.len() / unit).div_ceil(cores).max(1);
+    std::thread::scope(|scope| {
+        for (place, part) in bytes.chunks_mut(step * unit).enumerate() {
+            let work = &work;
+            scope.spawn(move || work(place * step, part));
+        }
+    });
 }
 
 /// Cuts `length` bytes between units into a part for each core, and works on all at once; the results in their order.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::compare::{Rule, leaves, scale, within};
+use super::compare::{Rule, chunks, leaves, scale, within};
 use super::elements::{Element, View, numbers, with_element};
 use crate::torch::values::{Dtype, Tree};
 
@@ -96,8 +96,12 @@ fn mean<E: Element>(bytes: &[u8], dtype: Dtype) -> f64 {
     if !dtype.is_floating() {
         return numbers(dtype, &bytes[..E::SIZE.min(bytes.len())]).first().copied().unwrap_or(0.0);
     }
-    let values = bytes.chunks_exact(E::SIZE).map(E::read).filter(|value| value.is_finite());
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    let sum = |bytes: &[u8]| {
+        let values = bytes.chunks_exact(E::SIZE).map(E::read).filter(|value| value.is_finite());
+        values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0))
+    };
+    let parts = chunks(bytes.len(), E::SIZE, |range| sum(&bytes[range]));
+    let (sum, count) = parts.into_iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
     if count == 0.0 { 0.0 } else { sum / count }
 }
 

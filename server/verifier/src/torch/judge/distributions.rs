@@ -4,6 +4,7 @@
 //! shifted, and sown with the numbers at which code branches, and parameters are moved off what they were constructed as. Each number
 //! drawn is a hash of the seed and of its place, so that the order of the work decides nothing.
 
+use super::compare::chunks_mut;
 use super::elements::Element;
 use super::elements::{number_size, numbers, with_element, write_number};
 use crate::torch::values::{Dtype, Tensor};
@@ -144,13 +145,13 @@ fn floating<'a>(tensor: &Tensor, region: &'a mut [u8]) -> Option<&'a mut [u8]> {
 }
 
 /// Changes every number, given its place.
-fn map(dtype: Dtype, bytes: &mut [u8], change: impl Fn(usize, f64) -> f64) {
-    with_element!(dtype, E => {
-        for (at, element) in bytes.chunks_exact_mut(E::SIZE).enumerate() {
-            let value = change(at, E::read(element));
+fn map(dtype: Dtype, bytes: &mut [u8], change: impl Fn(usize, f64) -> f64 + Sync) {
+    with_element!(dtype, E => chunks_mut(bytes, E::SIZE, |first, part| {
+        for (at, element) in part.chunks_exact_mut(E::SIZE).enumerate() {
+            let value = change(first + at, E::read(element));
             write_number(dtype, element, value);
         }
-    });
+    }));
 }
 
 #[cfg(test)]
@@ -198,6 +199,20 @@ mod tests {
             let moved = numbers(Dtype::Float32, &bytes);
             assert!(moved.iter().all(|one| (low..=high).contains(one)));
             assert!(moved.iter().filter(|one| (**one - value).abs() > 1e-3).count() > 900);
+        }
+    }
+
+    #[test]
+    fn many_elements_are_changed_each_by_its_own_place() {
+        let count = 1_000_003;
+        let (values, mut bytes) = floats(Dtype::Float32, &[count], &vec![1.0; 1_000_003]);
+        assert!(randomise(&values.tensors, &mut bytes, 5));
+        let factors = Stream::new(5).child(0);
+        let shifts = Stream::new(5).child(1);
+        for (at, found) in numbers(Dtype::Float32, &bytes).iter().enumerate() {
+            let at = at as u64;
+            let expected = factors.uniform(at, 0.5, 1.5) + shifts.uniform(at, 0.0, 0.5);
+            assert!((found - expected).abs() < 1e-6, "{at}");
         }
     }
 

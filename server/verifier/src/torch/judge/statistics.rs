@@ -18,7 +18,7 @@ pub const MOST_ROUNDS: usize = 40;
 /// An interval whose half width is this share of the speedup is narrow enough.
 pub const NARROW: f64 = 0.01;
 /// How long a batch should take, in seconds: long beside the waking of a process, which takes some ten microseconds.
-const BATCH: f64 = 0.02;
+const BATCH: f64 = 0.01;
 /// Most calls of a batch. Each has its inputs and its probes to send.
 pub const MOST_CALLS: u64 = 4096;
 /// Resamples of the bootstrap: the ends of a 95% interval lie among fifty on either side.
@@ -57,24 +57,34 @@ pub struct Outcome {
     pub speedup: Interval,
 }
 
-/// How many calls a batch should make, given what one takes in seconds, so that `least` calls come together and batches are long enough.
+/// How many calls a batch should make, given what one takes in seconds, so that it is long enough.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // Clamped.
-pub fn calls_of_batch(call: f64, least: u64) -> u64 {
+pub fn calls_of_batch(call: f64) -> u64 {
     let long_enough = if call > 0.0 { (BATCH / call).ceil() } else { MOST_CALLS as f64 };
-    let together = least.div_ceil(2 * LEAST_ROUNDS as u64);
-    (long_enough.clamp(1.0, MOST_CALLS as f64) as u64).max(together).min(MOST_CALLS)
+    long_enough.clamp(1.0, MOST_CALLS as f64) as u64
 }
 
-/// Whether rounds are enough, `spent` seconds of `budget` after the first began.
+/// Whether rounds are enough, `spent` seconds of `budget` after the first began: the interval is narrow, or `least` calls of each side were
+/// made and it won't become so within the budget. Its width falls as the root of the number of rounds.
+#[allow(clippy::cast_precision_loss)] // Few.
 pub fn enough(rounds: &[Round], calls: u64, least: u64, spent: f64, budget: f64) -> bool {
-    let made = 2 * calls * rounds.len() as u64;
-    if rounds.len() < 2 || made < least {
-        return spent > 4.0 * budget;
-    }
-    if rounds.len() >= MOST_ROUNDS || spent > budget {
+    let count = rounds.len();
+    let made = 2 * calls * count as u64;
+    // Calls so long that the least number of them takes minutes.
+    if count >= 2 && spent > 4.0 * budget || count >= MOST_ROUNDS && made >= least {
         return true;
     }
-    rounds.len() >= LEAST_ROUNDS && outcome(rounds).is_none_or(|outcome| outcome.speedup.spread() < NARROW)
+    if count < LEAST_ROUNDS {
+        return count >= 2 && made >= least && spent > budget;
+    }
+    let Some(outcome) = outcome(rounds) else { return made >= least };
+    let too_wide = outcome.speedup.spread() / NARROW;
+    if too_wide < 1.0 {
+        return true;
+    }
+    let needed = count as f64 * too_wide * too_wide;
+    let is_out_of_reach = needed > MOST_ROUNDS as f64 || needed * spent / count as f64 > budget;
+    made >= least && is_out_of_reach
 }
 
 /// The times and the speedup of some rounds. `None` where there are none, or a median is not positive: then a call is shorter than what the rest
@@ -193,20 +203,41 @@ mod tests {
 
     #[test]
     fn batches_are_long_and_calls_are_many() {
-        assert_eq!(calls_of_batch(1.0, LEAST_CALLS), 3);
-        assert_eq!(calls_of_batch(1e-3, LEAST_CALLS), 20);
-        assert_eq!(calls_of_batch(0.0, LEAST_CALLS), MOST_CALLS);
-        assert_eq!(calls_of_batch(1e-9, LEAST_CALLS), MOST_CALLS);
+        assert_eq!((calls_of_batch(1.0), calls_of_batch(1e-3)), (1, 10));
+        assert_eq!((calls_of_batch(0.0), calls_of_batch(1e-9)), (MOST_CALLS, MOST_CALLS));
+    }
+
+    #[test]
+    fn it_ends_as_soon_as_the_interval_is_narrow_or_can_not_become_so() {
         let quiet = rounds(10, [1e-3, 1e-3], 0.001, 0.0, 1);
-        assert!(
-            enough(&quiet, 20, LEAST_CALLS, 1.0, 20.0) && !enough(&quiet[..9], 20, LEAST_CALLS, 1.0, 20.0)
-        );
-        let noisy = rounds(10, [1e-3, 1e-3], 0.3, 0.0, 1);
-        assert!(!enough(&noisy, 20, LEAST_CALLS, 1.0, 20.0) && enough(&noisy, 20, LEAST_CALLS, 21.0, 20.0));
-        assert!(
-            !enough(&noisy[..3], 2, LEAST_CALLS, 21.0, 20.0)
-                && enough(&noisy[..3], 2, LEAST_CALLS, 81.0, 20.0)
-        );
+        let noisy = rounds(40, [1e-3, 1e-3], 0.3, 0.0, 1);
+        let nearly = rounds(12, [1e-3, 1e-3], 0.03, 0.0, 1);
+        let width = outcome(&nearly).unwrap().speedup.spread();
+        assert!((NARROW..NARROW * 1.7).contains(&width), "{width}");
+        for (rounds, calls, spent, expected) in [
+            // Narrow, with few calls too.
+            (&quiet[..], 20, 1.0, true),
+            (&quiet[..], 1, 1.0, true),
+            (&quiet[..9], 20, 1.0, false),
+            // Out of reach: forty rounds would not do. With fewer calls than asked for, that is no reason.
+            (&noisy[..10], 20, 0.5, true),
+            (&noisy[..10], 1, 0.5, false),
+            (&noisy[..25], 1, 0.5, true),
+            // Within reach, if the budget allows it.
+            (&nearly[..], 20, 0.5, false),
+            (&nearly[..], 20, 4.0, true),
+            // Calls of seconds.
+            (&noisy[..3], 2, 6.0, false),
+            (&noisy[..3], 2, 21.0, true),
+            (&noisy[..1], 2, 90.0, false),
+        ] {
+            let count = rounds.len();
+            assert_eq!(
+                enough(rounds, calls, LEAST_CALLS, spent, 5.0),
+                expected,
+                "{count} of {calls} in {spent}"
+            );
+        }
     }
 
     proptest! {

@@ -15,6 +15,8 @@ use crate::torch::request::TorchError;
 
 /// Modes of torch.compile.
 const MODES: [&str; 3] = ["default", "reduce-overhead", "max-autotune"];
+/// The one that times kernels while it compiles, and so has the device alone meanwhile; the others compile on the processor, for minutes.
+const TUNING: &str = "max-autotune";
 /// Rounds of one mode.
 const ROUNDS: usize = LEAST_ROUNDS;
 /// Calls before times are taken: the first ones compile and record graphs.
@@ -112,12 +114,19 @@ impl Clock<'_, '_> {
             sets.push(child.draw(self.secrets.draw(), case).await?);
         }
         child.prepare(&sets, self.request.l2_bytes).await?;
+        let mut alone = None;
+        if mode == TUNING {
+            alone = self.gpu.alone().await.map_err(waited)?;
+        }
         for _ in 0..WARM {
             let batch = self.batch(1, sets.len());
             child.time(&batch).await?;
         }
+        if alone.is_none() {
+            alone = self.gpu.alone().await.map_err(waited)?;
+        }
         let call = self.calibrate(child, sets.len()).await?;
-        let calls = calls_of_batch(call, self.request.calls);
+        let calls = calls_of_batch(call);
         let mut times = Times::new();
         for _ in 0..ROUNDS {
             let (one, two) = (self.batch(calls, sets.len()), self.batch(calls, sets.len()));
@@ -125,6 +134,7 @@ impl Clock<'_, '_> {
             let empty = per_call(&without, child).await?;
             times.push([per_call(&one, child).await? - empty, per_call(&two, child).await? - empty]);
         }
+        drop(alone);
         Ok(times)
     }
 
@@ -157,6 +167,14 @@ impl Clock<'_, '_> {
         if let Ok(bytes) = serde_json::to_vec(&times) {
             let _ = tokio::task::spawn_blocking(move || cache.put(&key, &bytes)).await;
         }
+    }
+}
+
+/// Why the device could not be had, as a reason not to time.
+fn waited(error: TorchError) -> ChildError {
+    match error {
+        TorchError::Cancelled => ChildError::Cancelled,
+        error => ChildError::Here { what: error.to_string() },
     }
 }
 

@@ -29,16 +29,6 @@ impl Side {
         role: Role,
         cancel: &CancellationToken,
     ) -> Result<Self, TorchError> {
-        Self::start_wrapped(request, role, request.wrap.clone(), cancel).await
-    }
-
-    /// The same, put into another program.
-    pub async fn start_wrapped(
-        request: &Request,
-        role: Role,
-        wrap: crate::torch::host::Wrap,
-        cancel: &CancellationToken,
-    ) -> Result<Self, TorchError> {
         let system = |what: &str| {
             let what = what.to_owned();
             move |source| TorchError::System { what, source }
@@ -46,24 +36,27 @@ impl Side {
         let scratch = Scratch::new("torch").map_err(system("a scratch folder could not be made"))?;
         let build = scratch.path().join("build");
         std::fs::create_dir_all(&build).map_err(system("a folder for extensions could not be made"))?;
-        let subject = match role {
-            Role::Reference => &request.reference,
-            Role::Candidate => &request.candidate,
-        };
-        let mut setting = Setting::new(&request.python, &scratch);
-        setting.place = request.place;
-        setting.build_folder.clone_from(&build);
-        setting.readable = readable(subject);
-        setting.readable.extend(request.readable.iter().cloned());
-        setting
-            .readable
-            .extend(request.stands_for.iter().filter_map(|path| path.parent()).map(PathBuf::from));
-        setting.time_limit = request.time_limit;
-        setting.memory_bytes = request.memory_bytes;
-        setting.environment.clone_from(&request.environment);
-        setting.wrap = wrap;
-        let zygote = Zygote::start(&setting, role, cancel).await?;
+        let zygote = Zygote::start(&setting(request, role, &scratch, &build), role, cancel).await?;
         Ok(Self { zygote, build, scratch })
+    }
+
+    /// Starts a process of its own for one version, put into another program, with this side's folders: it finds there what was built. It forks nothing.
+    pub async fn start_beside(
+        &self,
+        request: &Request,
+        role: Role,
+        wrap: crate::torch::host::Wrap,
+        cancel: &CancellationToken,
+    ) -> Result<Zygote, TorchError> {
+        let mut setting = setting(request, role, &self.scratch, &self.build);
+        setting.wrap = wrap;
+        setting.forks = false;
+        Ok(Zygote::start(&setting, role, cancel).await?)
+    }
+
+    /// The folder that its processes write.
+    pub fn scratch(&self) -> &std::path::Path {
+        self.scratch.path()
     }
 
     /// Forks a process that has loaded nothing.
@@ -82,11 +75,31 @@ impl Side {
         load
     }
 
-    /// Ends it and waits for that. What it wrote is left.
-    pub async fn end(self) -> Scratch {
+    /// Ends it and waits for that. What it wrote goes too.
+    pub async fn end(self) {
         self.zygote.end().await;
-        self.scratch
     }
+}
+
+/// How the processes of a role are started.
+fn setting<'a>(
+    request: &'a Request,
+    role: Role,
+    scratch: &'a Scratch,
+    build: &std::path::Path,
+) -> Setting<'a> {
+    let subject = request.subject(role);
+    let mut setting = Setting::new(&request.python, scratch);
+    setting.place = request.place;
+    setting.build_folder = build.to_owned();
+    setting.readable = readable(subject);
+    setting.readable.extend(request.readable.iter().cloned());
+    setting.readable.extend(request.stands_for.iter().filter_map(|path| path.parent()).map(PathBuf::from));
+    setting.time_limit = request.time_limit;
+    setting.memory_bytes = request.memory_bytes;
+    setting.environment.clone_from(&request.environment);
+    setting.wrap = request.wrap.clone();
+    setting
 }
 
 /// A person's file, its folder, whose neighbours it may import, and files that it names.
@@ -162,7 +175,8 @@ impl Sides {
         let subject = with_init_case(&request.reference);
         let mut wanted = self.reference.load(request, &subject, dtype, seed);
         wanted.settings_script = Some(stitch_analysis::target::compose::settings_script());
-        let loaded = reference.load(&wanted).await;
+        // What is wrong with the device, loading says.
+        let (loaded, _) = tokio::join!(reference.load(&wanted), candidate.warm_up());
         let loaded = loaded.map_err(|error| TorchError::of_reference(" to load", error))?;
         report.runs_on(&loaded);
         let subject = self.candidate_for(request, &mut reference, seed).await?;
@@ -197,7 +211,7 @@ impl Sides {
         else {
             return Ok(subject);
         };
-        match reference.draw(seed, request.reference.cases.len()).await {
+        match reference.draw_arguments(seed, request.reference.cases.len()).await {
             Ok(arguments) => {
                 if let Some(text) = literal(&arguments.values.tree) {
                     *init = Some(Source::Expression { text });

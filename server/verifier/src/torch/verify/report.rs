@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stitch_findings::{
-    Answer, Code, Compared, Evidence, Finding, Inputs, LeftOut, Parameters, Span, Stage, Tried, Verdict,
-    Versions,
+    Answer, Code, Compared, Evidence, Finding, Inputs, LeftOut, Making, Parameters, Span, Stage, Tried,
+    Verdict, Versions,
 };
 
 use super::blame::Source;
 use super::called::call_of;
 use super::simulation::Simulated;
-use crate::torch::host::{ChildError, Loaded};
+use crate::torch::host::{ChildError, Loaded, Made, Place};
 use crate::torch::judge::compare::Part;
 use crate::torch::judge::distributions::Distribution;
 use crate::torch::request::{Request, TorchError};
@@ -299,6 +299,24 @@ impl<'a> Report<'a> {
         self.verdict.evidence.seeds.unwrap_or(0)
     }
 
+    /// Inputs were drawn there.
+    pub fn drawn(&mut self, made: &Made) {
+        self.made(made, |making| &mut making.inputs);
+    }
+
+    /// The first word about where something was made; a later reason takes its place.
+    fn made(&mut self, made: &Made, part: impl Fn(&mut Making) -> &mut Option<String>) {
+        if self.request.place == Place::Cpu || made.on.is_empty() {
+            return;
+        }
+        let part = part(self.verdict.evidence.making.get_or_insert_default());
+        if let Some(reason) = &made.reason {
+            *part = Some(format!("cpu, since {}", cut(reason)));
+        } else {
+            part.get_or_insert_with(|| cut(&made.on));
+        }
+    }
+
     /// Something that nobody looked at, once.
     pub fn not_checked(&mut self, sentence: impl Into<String>) {
         let sentence = sentence.into();
@@ -338,6 +356,9 @@ impl<'a> Report<'a> {
         for change in &candidate.changed {
             self.note(format!("Importing the candidate changed a setting of torch: {}.", cut(change)));
         }
+        if let Some(made) = &candidate.made {
+            self.made(made, |making| &mut making.candidate);
+        }
         self.verdict.evidence.training = candidate.training;
         match candidate.training {
             Some(true) => self.note("The modules are in training mode."),
@@ -352,6 +373,9 @@ impl<'a> Report<'a> {
         known.extend(
             reference.settings.iter().filter(|one| !known.contains(one)).cloned().collect::<Vec<_>>(),
         );
+        if let Some(made) = &reference.made {
+            self.made(made, |making| &mut making.reference);
+        }
         let versions = &reference.versions;
         self.verdict.evidence.versions = Some(Versions {
             python: versions.python.clone(),

@@ -2,12 +2,13 @@
 
 use stitch_session::CancellationToken;
 
+use super::gpu::Gpu;
 use super::pair::{CONSTRUCTED, Pair, is_empty};
 use super::report::{Report, cut};
 use super::secrets::Secrets;
-use crate::torch::host::{Called, Calling, ChildError, Filled, lay_out};
+use crate::torch::host::{Called, Calling, Child, ChildError, Drawn, Filled, Place, lay_out};
 use crate::torch::judge::accuse::{self, Threads};
-use crate::torch::judge::compare::{Part, compare};
+use crate::torch::judge::compare::{Part, compare, scale_of};
 use crate::torch::judge::degenerate::Detector;
 use crate::torch::judge::distributions::{Distribution, Stream, change, fill, randomise};
 use crate::torch::judge::elements::{all_finite, shape};
@@ -27,6 +28,8 @@ pub(super) struct Planned {
     pub distribution: Distribution,
     /// Whether parameters are moved off what they were constructed as.
     pub randomised: bool,
+    /// Whether all inputs are looked at after the candidate's call.
+    pub look: bool,
 }
 
 /// The rounds of some cases. The first case has three of the reference's own inputs and one of each other distribution; a further one has two of its own and
@@ -48,10 +51,13 @@ pub(super) fn plan(cases: &[usize], secrets: &mut Secrets) -> Vec<Planned> {
         } else {
             &[(Distribution::Own, false), (Distribution::Own, true), (scaled, true)]
         };
-        rounds.extend(distributions.iter().map(|(distribution, randomised)| Planned {
+        let owns = distributions.iter().filter(|one| one.0 == Distribution::Own).count() as u64;
+        let looked_at = usize::try_from(secrets.draw() % owns.max(1)).unwrap_or(0);
+        rounds.extend(distributions.iter().enumerate().map(|(place, (distribution, randomised))| Planned {
             case: *case,
             distribution: *distribution,
             randomised: *randomised,
+            look: place == looked_at,
         }));
     }
     rounds
@@ -77,19 +83,31 @@ pub(super) struct Rounds<'a, 'r> {
     pub cancel: &'a CancellationToken,
     /// What passes without work, of the current case.
     pub detector: Detector,
-    /// The last answer for the current case's own inputs: the case and the outputs.
-    pub last: Option<(usize, Filled)>,
+    /// The last answer for the current case's own inputs: the case and the outputs' types and shapes.
+    pub last: Option<(usize, Values)>,
+    /// The size of the outputs' elements in that answer, by which probed ones are compared.
+    pub scales: Vec<f64>,
     /// Threads of each side around each call.
     pub threads: [Vec<Threads>; 2],
     /// Whether the case's own outputs are all finite.
     pub own_finite: bool,
     /// Outputs that are random, which timed calls are not compared by.
     pub random: bool,
+    /// Who may use the device when.
+    pub gpu: &'a Gpu,
+    /// Inputs of a case that were drawn while the candidate computed.
+    pub ahead: Option<Ahead>,
 }
 
+/// Inputs that were drawn ahead: the case, and what came of it.
+pub(super) type Ahead = (usize, Result<Drawn, ChildError>);
+
 /// What was drawn for a round.
-struct Drawn {
+struct Given {
     inputs: Filled,
+    /// Whether the reference's process has the inputs as they are.
+    unchanged: bool,
+    held: crate::torch::host::Held,
     state: Option<Filled>,
     number: u64,
     seed: u64,
@@ -98,27 +116,52 @@ struct Drawn {
 }
 
 impl Rounds<'_, '_> {
-    /// One round.
-    pub async fn round(&mut self, pair: &mut Pair, mut planned: Planned) -> Result<Flow, TorchError> {
+    /// One round. `next` is the case of the one after it, if its inputs are to be drawn meanwhile.
+    pub async fn round(
+        &mut self,
+        pair: &mut Pair,
+        mut planned: Planned,
+        next: Option<usize>,
+    ) -> Result<Flow, TorchError> {
         if self.cancel.is_cancelled() {
             return Err(TorchError::Cancelled);
         }
-        let drawn = self.draw(pair, &mut planned).await?;
+        let shared = self.gpu.share().await?;
+        let given = self.draw(pair, &mut planned).await?;
         let own = planned.distribution == Distribution::Own;
-        let calling = Calling { seed: drawn.seed, grads: drawn.grads.clone(), poison: true };
+        // In one secret round in each case all inputs are looked at afterwards, whatever the candidate's process says of them.
+        let calling =
+            Calling { seed: given.seed, grads: given.grads.clone(), poison: true, ..Calling::default() };
+        let of_candidate = Calling { look: planned.look, ..calling.clone() };
+        let of_reference = Calling { held: given.held, again: given.unchanged, keep: true, ..calling };
         // Before any expected value is anywhere.
-        let got = match pair.bring_candidate(drawn.number, drawn.state.as_ref()).await {
-            Ok(()) => pair.candidate.call(&drawn.inputs, &calling).await,
+        let got = match pair.bring_candidate(given.number, given.state.as_ref()).await {
+            Ok(()) => {
+                let next = next.filter(|_| !Child::is_large(&given.inputs));
+                let seed = self.secrets.draw();
+                let ahead = async {
+                    match next {
+                        Some(case) => Some((case, pair.reference.draw_held(seed, case).await)),
+                        None => None,
+                    }
+                };
+                let (got, ahead) = tokio::join!(pair.candidate.call(&given.inputs, &of_candidate), ahead);
+                self.ahead = ahead;
+                got
+            }
             Err(error) => Err(error),
         };
+        if let Some((_, Err(error))) = self.ahead.take_if(|_| pair.reference.is_gone()) {
+            return Err(TorchError::of_reference(" to draw its inputs", error));
+        }
         if let Ok(got) = &got {
             pair.candidate_changed(&got.state_after);
         }
         if got.is_ok() && self.report.simulated_call() {
             return Ok(Flow::Stop);
         }
-        let expected = self.reference(pair, &drawn, &calling).await;
-        let when = format!(" under the inputs {}", drawn.label);
+        let expected = self.reference(pair, &given, &of_reference).await;
+        let when = format!(" under the inputs {}", given.label);
         match (got, expected) {
             (Err(ChildError::Cancelled), _) | (_, Err(ChildError::Cancelled)) => Err(TorchError::Cancelled),
             (_, Err(error)) if own => Err(TorchError::of_reference(" for its own inputs", error)),
@@ -132,14 +175,41 @@ impl Rounds<'_, '_> {
                 self.report.failed(error, &when)?;
                 Ok(Flow::Stop)
             }
-            (Ok(got), Ok(expected)) => self.judge(pair, planned, &drawn, &calling, (expected, got)).await,
+            (Ok(got), Ok(expected)) => {
+                let seed = of_reference.seed ^ 0x5555_5555;
+                let repeat = Calling { seed, again: true, keep: false, repeats: true, ..of_reference };
+                let other = self.reference(pair, &given, &repeat).await;
+                drop(shared);
+                let calling = Calling { seed: given.seed, repeats: false, ..repeat };
+                let flow = self.judge(pair, planned, &given, &calling, (expected, got, other)).await?;
+                if flow == Flow::Next {
+                    self.give_back(pair).await?;
+                }
+                Ok(flow)
+            }
+        }
+    }
+
+    /// Gives back what is too large to keep.
+    async fn give_back(&mut self, pair: &mut Pair) -> Result<(), TorchError> {
+        let reference = pair.reference.give_back().await;
+        reference.map_err(|error| TorchError::of_reference(" to give memory back", error))?;
+        match pair.candidate.give_back().await {
+            Ok(()) => Ok(()),
+            Err(error) => self.report.failed(error, " between two calls"),
         }
     }
 
     /// Draws inputs and state. Where a distribution has nothing to change, that is said, and the round becomes one of the reference's own inputs.
-    async fn draw(&mut self, pair: &mut Pair, planned: &mut Planned) -> Result<Drawn, TorchError> {
-        let drawn = pair.reference.draw(self.secrets.draw(), planned.case).await;
-        let mut inputs = drawn.map_err(|error| TorchError::of_reference(" to draw its inputs", error))?;
+    async fn draw(&mut self, pair: &mut Pair, planned: &mut Planned) -> Result<Given, TorchError> {
+        let ahead = self.ahead.take().filter(|ahead| ahead.0 == planned.case);
+        let drawn = match ahead {
+            Some((_, drawn)) => drawn,
+            None => pair.reference.draw_held(self.secrets.draw(), planned.case).await,
+        };
+        let drawn = drawn.map_err(|error| TorchError::of_reference(" to draw its inputs", error))?;
+        self.report.drawn(&drawn.made);
+        let (mut inputs, held) = (drawn.inputs, drawn.held);
         let any =
             change(&inputs.values.tensors, &mut inputs.bytes, planned.distribution, self.secrets.draw());
         if !any && planned.distribution != Distribution::Own {
@@ -147,6 +217,7 @@ impl Rounds<'_, '_> {
             self.report.tried(planned.distribution, Some(reason));
             planned.distribution = Distribution::Own;
         }
+        let unchanged = planned.distribution == Distribution::Own;
         let (mut state, mut number) = (pair.state.clone(), CONSTRUCTED);
         let mut is_randomised = false;
         if let Some(state) = state.as_mut().filter(|_| planned.randomised) {
@@ -165,13 +236,14 @@ impl Rounds<'_, '_> {
         if is_randomised {
             label.push_str(", other parameters");
         }
-        Ok(Drawn { inputs, state, number, seed: self.secrets.draw() >> 1, grads, label })
+        let seed = self.secrets.draw() >> 1;
+        Ok(Given { inputs, unchanged, held, state, number, seed, grads, label })
     }
 
     async fn reference(
         &mut self,
         pair: &mut Pair,
-        drawn: &Drawn,
+        drawn: &Given,
         calling: &Calling,
     ) -> Result<Called, ChildError> {
         pair.bring_reference(drawn.number, drawn.state.as_ref()).await?;
@@ -184,9 +256,9 @@ impl Rounds<'_, '_> {
         &mut self,
         pair: &mut Pair,
         planned: Planned,
-        drawn: &Drawn,
+        drawn: &Given,
         calling: &Calling,
-        (expected, got): (Called, Called),
+        (expected, got, other): (Called, Called, Result<Called, ChildError>),
     ) -> Result<Flow, TorchError> {
         let own = planned.distribution == Distribution::Own;
         let finite = all_finite(view(&expected.outputs));
@@ -197,23 +269,30 @@ impl Rounds<'_, '_> {
             self.report.tried(planned.distribution, Some(reason));
             return Ok(Flow::Next);
         }
+        let of_reference = |error| TorchError::of_reference(" when it is called again", error);
+        let mut other = other.map_err(of_reference)?;
         if own && self.last.as_ref().is_none_or(|last| last.0 != planned.case) {
             self.detector = Detector::default();
             self.report.called_with(&drawn.inputs.values, pair.state.as_ref().map(|state| &state.values));
-            self.oracle(pair, drawn, (&expected, &got)).await?;
+            self.oracle(pair, drawn, calling, (&expected, &got)).await?;
         }
         self.detector.round(view(&expected.outputs), view(&drawn.inputs), &self.request.rule);
-        let of_reference = |error| TorchError::of_reference(" when it is called again", error);
-        let other = Calling { seed: calling.seed ^ 0x5555_5555, ..calling.clone() };
-        let other = self.reference(pair, drawn, &other).await.map_err(of_reference)?;
         let rule = &self.request.rule;
-        let steady = compare("output", view(&expected.outputs), None, view(&other.outputs), rule);
-        let repeat = if steady.iter().all(Part::is_same) {
+        let is_steady = other.repeated
+            || compare("output", view(&expected.outputs), None, view(&other.outputs), rule)
+                .iter()
+                .all(Part::is_same);
+        if is_steady {
+            // Of no more use.
+            other.outputs = Filled::empty();
+        }
+        let repeat = if is_steady {
             None
         } else {
+            let _shared = self.gpu.share().await?;
             Some(self.reference(pair, drawn, calling).await.map_err(of_reference)?)
         };
-        if !own && self.is_as_exact(pair, drawn, (&expected, &got)).await? {
+        if !own && self.is_as_exact(pair, drawn, calling, (&expected, &got)).await? {
             let reason = "the reference's own rounding error is larger than the tolerance there, and the candidate's no larger than that";
             self.report.tried(planned.distribution, Some(reason.to_owned()));
             return Ok(Flow::Next);
@@ -224,7 +303,9 @@ impl Rounds<'_, '_> {
         self.after(drawn, (&expected, &got), repeat.is_some());
         self.seen((&expected, &got));
         if own {
-            self.last = Some((planned.case, expected.outputs));
+            let count = expected.outputs.values.tensors.len();
+            self.scales = (0..count).map(|index| scale_of(view(&expected.outputs), index)).collect();
+            self.last = Some((planned.case, expected.outputs.values));
         }
         Ok(if self.report.is_good() { Flow::Next } else { Flow::Stop })
     }
@@ -233,7 +314,7 @@ impl Rounds<'_, '_> {
     /// candidate draws the same numbers; what is merely unsteady is left out element by element.
     fn outputs(
         &mut self,
-        drawn: &Drawn,
+        drawn: &Given,
         (expected, got): (&Called, &Called),
         other: &Called,
         repeat: Option<&Called>,
@@ -277,46 +358,14 @@ impl Rounds<'_, '_> {
     }
 
     /// Compares what both left behind: inputs, state, gradients.
-    fn after(&mut self, drawn: &Drawn, (expected, got): (&Called, &Called), is_random: bool) {
+    fn after(&mut self, drawn: &Given, (expected, got): (&Called, &Called), is_random: bool) {
         let rule = &self.request.rule;
-        let before = view(&drawn.inputs);
-        let exact = crate::torch::judge::Rule { tolerance: Some(0.0) };
-        let changed = |after: &Filled| compare("input", before, None, view(after), &exact);
-        let wanted = changed(&expected.inputs_after);
-        for (wanted, got) in wanted.iter().zip(changed(&got.inputs_after)) {
-            if wanted.is_same() && !got.is_same() {
-                let message = format!(
-                    "The candidate changes `{}`, which the reference leaves as it is (inputs {}).",
-                    got.place, drawn.label
-                );
-                let advice = "Copy an input before changing it.";
-                self.report.accuse(
-                    stitch_findings::Code::VERIFY_WRONG_RESULT,
-                    stitch_findings::Answer::Wrong,
-                    message,
-                    advice,
-                );
-                return;
-            }
+        // What neither has changed, nobody need look at.
+        if expected.inputs_after.is_some() || got.inputs_after.is_some() {
+            self.inputs_after(drawn, (expected, got), is_random);
         }
-        if is_random {
+        if is_random || !self.report.is_good() {
             return;
-        }
-        if wanted.iter().any(|part| !part.is_same()) {
-            let mut parts = compare(
-                "input after the call",
-                view(&expected.inputs_after),
-                None,
-                view(&got.inputs_after),
-                rule,
-            );
-            parts.retain(|part| {
-                wanted
-                    .iter()
-                    .zip(&parts_places(&wanted))
-                    .any(|(one, place)| !one.is_same() && part.place.ends_with(place.as_str()))
-            });
-            self.report.compared(&parts, &drawn.label);
         }
         if !is_empty(&expected.state_after) || !is_empty(&got.state_after) {
             self.state_after(drawn, (&expected.state_after, &got.state_after));
@@ -332,7 +381,42 @@ impl Rounds<'_, '_> {
         }
     }
 
-    fn state_after(&mut self, drawn: &Drawn, (expected, got): (&Filled, &Filled)) {
+    fn inputs_after(&mut self, drawn: &Given, (expected, got): (&Called, &Called), is_random: bool) {
+        let before = view(&drawn.inputs);
+        let exact = crate::torch::judge::Rule { tolerance: Some(0.0) };
+        let of_expected = expected.inputs_after.as_ref().map_or(before, view);
+        let of_got = got.inputs_after.as_ref().map_or(before, view);
+        let wanted = compare("input", before, None, of_expected, &exact);
+        for (wanted, got) in wanted.iter().zip(compare("input", before, None, of_got, &exact)) {
+            if wanted.is_same() && !got.is_same() {
+                let message = format!(
+                    "The candidate changes `{}`, which the reference leaves as it is (inputs {}).",
+                    got.place, drawn.label
+                );
+                let advice = "Copy an input before changing it.";
+                self.report.accuse(
+                    stitch_findings::Code::VERIFY_WRONG_RESULT,
+                    stitch_findings::Answer::Wrong,
+                    message,
+                    advice,
+                );
+                return;
+            }
+        }
+        if is_random || wanted.iter().all(Part::is_same) {
+            return;
+        }
+        let mut parts = compare("input after the call", of_expected, None, of_got, &self.request.rule);
+        let changed = parts_places(&wanted);
+        parts.retain(|part| {
+            let is_changed =
+                |(one, place): (&Part, &String)| !one.is_same() && part.place.ends_with(place.as_str());
+            wanted.iter().zip(&changed).any(is_changed)
+        });
+        self.report.compared(&parts, &drawn.label);
+    }
+
+    fn state_after(&mut self, drawn: &Given, (expected, got): (&Filled, &Filled)) {
         let names = |filled: &Filled| match &filled.values.tree {
             Tree::Dict { items } => items.iter().map(|item| item.0.clone()).collect(),
             _ => Vec::new(),
@@ -409,7 +493,8 @@ impl Rounds<'_, '_> {
     async fn is_as_exact(
         &mut self,
         pair: &mut Pair,
-        drawn: &Drawn,
+        drawn: &Given,
+        calling: &Calling,
         (expected, got): (&Called, &Called),
     ) -> Result<bool, TorchError> {
         let differences =
@@ -417,29 +502,48 @@ impl Rounds<'_, '_> {
         if differences.iter().all(Part::is_same) || differences.iter().any(|part| part.mismatch.is_some()) {
             return Ok(false);
         }
-        (self.progress)("computing in float64", None);
-        let brought = pair.bring_reference(drawn.number, drawn.state.as_ref()).await;
-        brought.map_err(|error| TorchError::of_reference(" to take its state", error))?;
         // Where that can't be computed, a difference is one.
-        let Ok(exact) = pair.reference.oracle(&drawn.inputs).await else { return Ok(false) };
+        let Ok(exact) = self.in_double(pair, drawn, calling).await? else { return Ok(false) };
         let ratio = oracle::ratio(view(&exact), view(&expected.outputs), view(&got.outputs));
         Ok(ratio.is_some_and(|ratio| ratio.max <= AS_EXACT && ratio.rms <= AS_EXACT))
+    }
+
+    /// What the reference gives in 64 bits: on the device, or where it does not fit there, on the processor, for which nobody has to wait.
+    async fn in_double(
+        &mut self,
+        pair: &mut Pair,
+        drawn: &Given,
+        calling: &Calling,
+    ) -> Result<Result<Filled, ChildError>, TorchError> {
+        (self.progress)("computing in float64", None);
+        let shared = self.gpu.share().await?;
+        let brought = pair.bring_reference(drawn.number, drawn.state.as_ref()).await;
+        brought.map_err(|error| TorchError::of_reference(" to take its state", error))?;
+        if self.request.place == Place::Cpu {
+            return Ok(pair.reference.oracle_held(&drawn.inputs, calling, None).await);
+        }
+        let on_device = pair.reference.oracle_held(&drawn.inputs, calling, Some(true)).await;
+        drop(shared);
+        match on_device {
+            Err(ChildError::OutOfMemory { .. }) => {
+                Ok(pair.reference.oracle_held(&drawn.inputs, calling, Some(false)).await)
+            }
+            other => Ok(other),
+        }
     }
 
     /// Compares both with the same computation in 64 bits, for the first case.
     async fn oracle(
         &mut self,
         pair: &mut Pair,
-        drawn: &Drawn,
+        drawn: &Given,
+        calling: &Calling,
         (expected, got): (&Called, &Called),
     ) -> Result<(), TorchError> {
         if self.report.verdict.evidence.accuracy.is_some() {
             return Ok(());
         }
-        (self.progress)("computing in float64", None);
-        let brought = pair.bring_reference(drawn.number, drawn.state.as_ref()).await;
-        brought.map_err(|error| TorchError::of_reference(" to take its state", error))?;
-        match pair.reference.oracle(&drawn.inputs).await {
+        match self.in_double(pair, drawn, calling).await? {
             Ok(exact) => {
                 let ratio = oracle::ratio(view(&exact), view(&expected.outputs), view(&got.outputs));
                 // JSON has no infinities, and a ratio to nothing says nothing.
@@ -478,8 +582,8 @@ pub(super) fn view(filled: &Filled) -> View<'_> {
 }
 
 /// Numbers from -1 to 1 for each floating-point tensor of some outputs, as the gradients that reach them. `None` where there is none.
-fn gradients(outputs: &Filled, seed: u64) -> Option<Filled> {
-    let floating = outputs.values.tensors.iter().filter(|tensor| tensor.dtype.is_floating());
+fn gradients(outputs: &Values, seed: u64) -> Option<Filled> {
+    let floating = outputs.tensors.iter().filter(|tensor| tensor.dtype.is_floating());
     let mut tensors: Vec<Tensor> =
         floating.map(|tensor| Tensor { strides: None, ..tensor.clone() }).collect();
     if tensors.is_empty() {

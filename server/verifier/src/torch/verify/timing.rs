@@ -9,14 +9,15 @@ use std::time::Instant;
 use stitch_findings::{Speedup, Times};
 use stitch_session::CancellationToken;
 
+use super::gpu::Gpu;
 use super::pair::{CONSTRUCTED, Pair};
 use super::report::{Report, cut};
 use super::rounds::{in_words, view};
 use super::secrets::Secrets;
 use crate::measure::sample::{Interval, next_calls};
-use crate::torch::host::{Batch, Child, ChildError, Filled, Timed};
+use crate::torch::host::{Batch, Child, ChildError, Filled, Place, Timed};
 use crate::torch::judge::accuse::{self, Probe};
-use crate::torch::judge::compare::{compare, scale_of};
+use crate::torch::judge::compare::compare;
 use crate::torch::judge::elements::{number_of, numbers_of};
 use crate::torch::judge::statistics::{self, MOST_CALLS, Outcome, Round, Spread, calls_of_batch, enough};
 use crate::torch::request::{Progress, Request, TorchError};
@@ -27,8 +28,6 @@ const SETS: usize = 3;
 const MOST_SET_BYTES: u64 = 1 << 30;
 /// Probed elements of each output of each call.
 const PROBES: usize = 3;
-/// What the rounds of a comparison may take together, in seconds.
-const BUDGET: f64 = 20.0;
 /// The longest batch of the slower side, in seconds, unless a few calls take longer.
 const LONGEST: f64 = 0.5;
 /// Timed calls are made under other scales than the compared ones; their elements may be off by so many times more.
@@ -41,6 +40,7 @@ pub(super) struct Clock<'a, 'r> {
     pub secrets: &'a mut Secrets,
     pub progress: &'a Progress<'a>,
     pub cancel: &'a CancellationToken,
+    pub gpu: &'a Gpu,
 }
 
 /// What was timed.
@@ -66,33 +66,61 @@ impl From<TorchError> for Untimed {
 }
 
 impl Clock<'_, '_> {
-    /// Times both sides of a pair, `last` being the reference's last answer to inputs of its own. `compared` says whether timed calls can be compared.
+    /// Times both sides of a pair, `scales` being the size of the elements of each output. `compared` says whether timed calls can be compared.
     pub async fn contest(
         &mut self,
         pair: &mut Pair,
-        last: &Filled,
+        scales: &[f64],
         compared: bool,
     ) -> Result<Contest, Untimed> {
+        let began = Instant::now();
+        let shared = self.gpu.share().await?;
         let sets = self.sets(pair).await?;
         self.prepare(pair, &sets).await?;
-        let scales: Vec<f64> =
-            (0..last.values.tensors.len()).map(|index| scale_of(view(last), index)).collect();
+        drop(shared);
+        self.report.stage("prepare", began.elapsed().as_secs_f64());
+        (self.progress)("waiting for the device", None);
+        let began = Instant::now();
+        // What another one runs meanwhile would be timed too.
+        let _alone = self.gpu.alone().await?;
+        if self.request.place != Place::Cpu {
+            self.report.stage("wait", began.elapsed().as_secs_f64());
+        }
+        let began = Instant::now();
+        let result = self.alone(pair, (scales, compared), &sets).await;
+        self.report.stage("time", began.elapsed().as_secs_f64());
+        result
+    }
+
+    /// What is done while nobody else uses the device.
+    async fn alone(
+        &mut self,
+        pair: &mut Pair,
+        (scales, compared): (&[f64], bool),
+        sets: &[Filled],
+    ) -> Result<Contest, Untimed> {
         (self.progress)("finding out how long a call takes", None);
         let reference = self.calibrate(&mut pair.reference, sets.len()).await.map_err(of_reference)?;
         let candidate = match self.calibrate(&mut pair.candidate, sets.len()).await {
             Ok(time) => time,
             Err(error) => return Err(self.candidate_failed(error)),
         };
-        let calls = self.calls(reference, candidate);
+        let calls = Self::calls(reference, candidate);
         let mut rounds = Vec::new();
         let mut made = 0;
         let began = Instant::now();
-        while !enough(&rounds, calls, self.request.calls, began.elapsed().as_secs_f64(), BUDGET) {
+        while !enough(
+            &rounds,
+            calls,
+            self.request.calls,
+            began.elapsed().as_secs_f64(),
+            self.request.timing_seconds,
+        ) {
             if self.cancel.is_cancelled() {
                 return Err(TorchError::Cancelled.into());
             }
             (self.progress)(&format!("timing, round {}", rounds.len() + 1), None);
-            let (round, count) = self.round(pair, calls, sets.len(), compared.then_some(&scales)).await?;
+            let (round, count) = self.round(pair, calls, sets.len(), compared.then_some(scales)).await?;
             rounds.push(round);
             made += count;
         }
@@ -102,7 +130,7 @@ impl Clock<'_, '_> {
                 "a call is shorter than what the clock around it varies by; give larger inputs".to_owned(),
             )
         })?;
-        self.tell(&outcome, made, &sets);
+        self.tell(&outcome, made, sets);
         Ok(Contest { rounds, outcome })
     }
 
@@ -131,10 +159,18 @@ impl Clock<'_, '_> {
             Ok(()) => pair.candidate.prepare(sets, self.request.l2_bytes).await,
             Err(error) => Err(error),
         };
+        let brought = match brought {
+            Ok(()) => pair.candidate.give_back().await,
+            Err(error) => Err(error),
+        };
         let result = match brought {
             Ok(()) => {
                 let ready = match pair.bring_reference(CONSTRUCTED, state.as_ref()).await {
                     Ok(()) => pair.reference.prepare(sets, self.request.l2_bytes).await,
+                    Err(error) => Err(error),
+                };
+                let ready = match ready {
+                    Ok(()) => pair.reference.give_back().await,
                     Err(error) => Err(error),
                 };
                 ready.map_err(of_reference)
@@ -195,10 +231,10 @@ impl Clock<'_, '_> {
 
     /// How many calls a batch makes.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Clamped.
-    fn calls(&self, reference: f64, candidate: f64) -> u64 {
+    fn calls(reference: f64, candidate: f64) -> u64 {
         let slower = reference.max(candidate).max(1e-9);
         let most = (LONGEST / slower).clamp(1.0, 1e9) as u64;
-        calls_of_batch(reference.min(candidate), 0).min(most).max(calls_of_batch(1e9, self.request.calls))
+        calls_of_batch(reference.min(candidate)).min(most)
     }
 
     /// One round: A B B A, and what is no call of either side in between. How many calls each side made.
@@ -207,7 +243,7 @@ impl Clock<'_, '_> {
         pair: &mut Pair,
         calls: u64,
         sets: usize,
-        scales: Option<&Vec<f64>>,
+        scales: Option<&[f64]>,
     ) -> Result<(Round, u64), Untimed> {
         let (first, second) = (self.batch(calls, sets), self.batch(calls, sets));
         let without = Batch { empty: true, ..first.clone() };

@@ -1,6 +1,5 @@
 //! One request and its answer, and all the ways in which there is none.
 
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
@@ -10,9 +9,11 @@ use super::super::assist::{self, Conversation};
 use super::super::channel::NoLine;
 use super::super::error::{ChildError, How};
 use super::super::filled::{Filled, check};
+use super::super::memory::Memory;
 use super::super::messages::{Reply, WireError};
 use super::super::output;
-use super::super::region::{Region, available};
+use super::super::region::available;
+use super::super::slots::Slot;
 use super::super::zygote::random;
 use super::Child;
 use crate::torch::values::Values;
@@ -47,25 +48,12 @@ enum Outcome {
 }
 
 impl Child {
-    /// Sends a request, with regions that hold the bytes of values, and waits for its answer.
+    /// Sends a request, with values that are written into regions first, and waits for its answer.
     pub(super) async fn ask(
         &mut self,
         stage: &str,
-        request: Value,
-        values: &[&Filled],
-    ) -> Result<Answer, ChildError> {
-        let mut regions = Vec::with_capacity(values.len());
-        for filled in values {
-            regions.push(Region::of(&filled.bytes).await.map_err(here)?);
-        }
-        self.ask_with(stage, request, &regions).await
-    }
-
-    async fn ask_with(
-        &mut self,
-        stage: &str,
         mut request: Value,
-        regions: &[Region],
+        values: &[(Slot, &Filled)],
     ) -> Result<Answer, ChildError> {
         if self.is_gone {
             return Err(ChildError::Ended { how: How::Earlier, words: String::new() });
@@ -73,11 +61,17 @@ impl Child {
         if self.channel.has_unasked() {
             return self.heed(Err("it spoke before it was asked".to_owned()));
         }
+        for (slot, filled) in values {
+            let region = self.slots.with_room(*slot, filled.bytes.len() as u64).map_err(here)?;
+            region.write(&filled.bytes).map_err(here)?;
+            tokio::task::yield_now().await;
+        }
         // An answer names its request, so that none can be given in advance.
         let id = format!("{:016x}", random() as u64);
+        let descriptors = self.slots.descriptors();
         request["id"] = Value::from(id.clone());
-        request["fds"] = Value::from(regions.len());
-        let descriptors: Vec<BorrowedFd<'_>> = regions.iter().map(AsFd::as_fd).collect();
+        request["fds"] = Value::from(descriptors.len());
+        request["regions"] = self.slots.told();
         let line = request.to_string();
         let began = Instant::now();
         let assistant = self.assistant.clone();
@@ -101,6 +95,7 @@ impl Child {
             () = tokio::time::sleep(self.time_limit) => Outcome::TimedOut,
         };
         let wall = began.elapsed();
+        self.slots.sent();
         match outcome {
             Outcome::Line(Ok(line)) => {
                 let reply = parse(&line, &id);
@@ -117,30 +112,51 @@ impl Child {
         what: &str,
         values: Values,
     ) -> Result<(Filled, Duration), ChildError> {
-        self.heed(check(&values).map_err(|error| error.0))?;
+        self.accept(what, &values)?;
+        if values.bytes == 0 {
+            return Ok((Filled { values, bytes: Memory::default() }, Duration::ZERO));
+        }
+        self.check_memory(Slot::Out, what, values.bytes)?;
+        self.fetch_into(Slot::Out, what, values).await
+    }
+
+    /// The same, through the region of a purpose, where the child has the bytes afterwards.
+    pub(super) async fn fetch_into(
+        &mut self,
+        slot: Slot,
+        what: &str,
+        values: Values,
+    ) -> Result<(Filled, Duration), ChildError> {
+        let region = self.slots.with_room(slot, values.bytes).map_err(here)?.clone();
+        let request = serde_json::json!({ "do": "put", "what": what, "to": slot.name() });
+        let answer = self.ask("passing values on", request, &[]).await?;
+        let bytes = region.read(values.bytes).await.map_err(here)?;
+        let mut filled = Filled { values, bytes };
+        filled.clear_gaps();
+        Ok((filled, answer.wall))
+    }
+
+    /// Whether this machine has the memory for values: once in a region, if there is none of the size, and once here.
+    pub(super) fn check_memory(&self, slot: Slot, what: &str, bytes: u64) -> Result<(), ChildError> {
+        let (free, needed) = (available(), bytes.saturating_add(self.slots.lacks(slot, bytes)));
+        if needed <= free {
+            return Ok(());
+        }
+        let (size, free) = (bytes / 1_000_000, free / 1_000_000);
+        Err(ChildError::Here {
+            what: format!(
+                "{what} of {size} MB do not fit into this machine's memory, of which {free} MB are free"
+            ),
+        })
+    }
+
+    /// Whether values that were announced can be.
+    pub(super) fn accept(&mut self, what: &str, values: &Values) -> Result<(), ChildError> {
+        self.heed(check(values).map_err(|error| error.0))?;
         if values.bytes > MOST_BYTES {
             return self.heed(Err(format!("{what} of {} GB", values.bytes / 1_000_000_000)));
         }
-        if values.bytes == 0 {
-            return Ok((Filled { values, bytes: Vec::new() }, Duration::ZERO));
-        }
-        // Once in the region, once here.
-        let free = available();
-        if values.bytes.saturating_mul(2) > free {
-            return Err(ChildError::Here {
-                what: format!(
-                    "{what} of {} MB do not fit into this machine's memory, of which {} MB are free",
-                    values.bytes / 1_000_000,
-                    free / 1_000_000
-                ),
-            });
-        }
-        let region = [Region::new(values.bytes).map_err(here)?];
-        let request = serde_json::json!({ "do": "put", "what": what });
-        let answer = self.ask_with("passing values on", request, &region).await?;
-        let [region] = region;
-        let bytes = region.read().await.map_err(here)?;
-        Ok((Filled { values, bytes }, answer.wall))
+        Ok(())
     }
 
     /// A part of an answer. One that is not there counts as `null`.
