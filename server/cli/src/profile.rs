@@ -3,26 +3,30 @@
 mod human;
 mod import;
 mod show;
+mod torch;
 mod work;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Serialize;
 use stitch_profiles::profile::Profile;
+use stitch_profiles::python::Workspace;
 use stitch_profiles::{kernel, system};
 use stitch_verifier::profile::ladder::Rung;
 use stitch_verifier::simulation::Report as Simulated;
+use stitch_verifier::torch::find;
 
 use crate::format::{Format, print_json};
-use crate::setup::ProgramArguments;
+use crate::setup::{ProgramArguments, PythonArguments};
 use crate::status::Status;
 
 /// Arguments of `profile`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A CUDA program (file.cu), a kernel (file.cu::name), or a [target.NAME] of stitchcuda.toml
+    /// A CUDA program (file.cu), a kernel (file.cu::name), a [target.NAME] of stitchcuda.toml, or a module or function of PyTorch
+    /// (file.py::Name)
     #[arg(required_unless_present = "import")]
     program: Option<String>,
     /// Read what a profiler wrote: .ncu-rep, .nsys-rep, SQLite of nsys, CSV of ncu, a trace of PyTorch's profiler, text or XML of
@@ -40,6 +44,11 @@ pub struct Arguments {
     format: Format,
     #[command(flatten)]
     shared: ProgramArguments,
+    /// Profile this candidate for it, file.py or file.py::Name, with the same inputs
+    #[arg(long, value_name = "CANDIDATE", help_heading = "For PyTorch")]
+    candidate: Option<String>,
+    #[command(flatten)]
+    called: PythonArguments,
 }
 
 fn share(text: &str) -> std::result::Result<f64, String> {
@@ -93,7 +102,8 @@ struct Run<'a> {
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let surrounding = arguments.shared.surrounding()?;
     match (&arguments.import, &arguments.program) {
-        (Some(file), _) => import::run(file, &surrounding, arguments.format, out),
+        (Some(file), _) => import::run(file, &surrounding, arguments, out),
+        (None, Some(target)) if find::is_python(target) => torch::run(target, arguments, &surrounding, out),
         (None, Some(target)) => work::run(target, arguments, surrounding, out),
         // clap asks for one of the two.
         (None, None) => Ok(Status::Usage),
@@ -101,13 +111,23 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
 }
 
 /// Prints a profile in the format that was asked for.
-fn print(profile: &Profile, run: Option<Run<'_>>, format: Format, out: &mut impl Write) -> Result<()> {
+fn print(profile: &Profile, run: Option<Run<'_>>, arguments: &Arguments, out: &mut impl Write) -> Result<()> {
     let limits = profile.system.as_ref().map(|system| system::explain(system, profile.python.as_ref()));
     let limits = limits.unwrap_or_default();
     let explanations: Vec<kernel::Explanation> = profile.launches.iter().map(kernel::explain).collect();
-    match format {
+    match arguments.format {
         Format::Json => print_json(out, &Report { profile, limits, explanations, run })?,
         Format::Human => show::print(profile, &limits, &explanations, run.as_ref(), out)?,
     }
     Ok(())
+}
+
+/// Files of the working folder that are looked at, to find those that a trace names.
+const MOST_FILES: usize = 100_000;
+
+/// The person's own Python files: what of a folder no `.gitignore` leaves out.
+fn workspace(folder: &Path) -> Workspace {
+    let entries = ignore::Walk::new(folder).filter_map(|entry| Some(entry.ok()?.into_path()));
+    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
+    Workspace { folders: vec![folder.to_owned()], files: files.take(MOST_FILES).collect() }
 }

@@ -1,7 +1,7 @@
 //! `stitchcuda verify REF CAND`: whether a candidate does what its reference does.
 
 mod human;
-mod torch;
+pub(crate) mod torch;
 
 use std::io::Write;
 use std::path::PathBuf;

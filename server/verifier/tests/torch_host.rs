@@ -8,10 +8,9 @@ mod common;
 use std::time::Duration;
 
 use common::{Place, data, floats, module, on_cuda, python, read, setting};
+use stitch_profiles::python::{LINE_MARK, MODULE_MARK};
 use stitch_toolchain::process::Scratch;
-use stitch_verifier::torch::host::{
-    Batch, Calling, ChildError, Filled, LINE_RANGE, Load, MODULE_RANGE, Profiling, Role, Zygote,
-};
+use stitch_verifier::torch::host::{Batch, Calling, ChildError, Filled, Load, Profiling, Role, Zygote};
 use stitch_verifier::torch::subject::{Callable, Case, Source, Subject};
 use stitch_verifier::torch::values::{Dtype, Tree};
 use tokio_util::sync::CancellationToken;
@@ -312,13 +311,13 @@ async fn a_profile_is_a_trace_of_calls_and_one_of_lines() {
     // A call of an operator has one event; a range of ours may have one on the GPU besides.
     let count = |trace: &str, name: &str| trace.matches(&format!("\"name\": \"{name}\"")).count();
     assert_eq!((count(&calls, "aten::rand"), count(&lines, "aten::rand")), (3, 3), "{calls}");
-    assert!(count(&calls, "stitchcuda.call") >= 3 && !calls.contains(LINE_RANGE), "{calls}");
-    let line = |number: u32| format!("{LINE_RANGE}{}:{number}", data("scale.py").display());
+    assert!(count(&calls, "stitchcuda.call") >= 3 && !calls.contains(LINE_MARK), "{calls}");
+    let line = |number: u32| format!("{LINE_MARK}{}:{number}", data("scale.py").display());
     for number in [14, 15, 16, 17, 18, 19] {
         assert!(count(&lines, &line(number)) >= 3, "{number}: {lines}");
     }
     assert_eq!(count(&lines, &line(13)), 0, "a function is entered, not run: {lines}");
-    assert!(count(&lines, &format!("{MODULE_RANGE}. Model")) >= 3, "{lines}");
+    assert!(count(&lines, &format!("{MODULE_MARK}. Model")) >= 3, "{lines}");
     // It goes on as if nothing had been.
     let calling = Calling { seed: 5, ..Calling::default() };
     child.call(&inputs, &calling).await.unwrap();

@@ -5,20 +5,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use stitch_findings::Severity;
-use stitch_profiles::python::Workspace;
 use stitch_profiles::sniff::FileKind;
 use stitch_session::jobs::{JobError, JobKind, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_verifier::profile::import::{ImportError, import};
 
-use crate::format::Format;
+use super::{Arguments, print, workspace};
 use crate::interrupt;
 use crate::progress::Spinner;
 use crate::settings::Surrounding;
 use crate::status::Status;
-
-/// Files of the working folder that are looked at, to find those that a trace names.
-const MOST_FILES: usize = 100_000;
 
 /// Reads and prints.
 ///
@@ -27,7 +23,7 @@ const MOST_FILES: usize = 100_000;
 pub(super) fn run(
     file: &Path,
     surrounding: &Surrounding,
-    format: Format,
+    arguments: &Arguments,
     out: &mut impl Write,
 ) -> Result<Status> {
     let search = surrounding.search(&surrounding.config_for(None));
@@ -59,18 +55,11 @@ pub(super) fn run(
             return Ok(Status::Bad);
         }
     };
-    super::print(&profile, None, format, out)?;
+    print(&profile, None, arguments, out)?;
     let is_wrong = profile.defects.iter().any(|defect| defect.severity() != Severity::Hint);
     let from_sanitizer = matches!(kind, FileKind::SanitizerText | FileKind::SanitizerXml);
     let is_empty = !profile.has_kernels() && !from_sanitizer;
     Ok(if is_wrong || is_empty { Status::Bad } else { Status::Good })
-}
-
-/// The person's own Python files: what of the working folder no `.gitignore` leaves out.
-fn workspace(folder: &Path) -> Workspace {
-    let entries = ignore::Walk::new(folder).filter_map(|entry| Some(entry.ok()?.into_path()));
-    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
-    Workspace { folders: vec![folder.to_owned()], files: files.take(MOST_FILES).collect() }
 }
 
 fn status_of(error: &ImportError) -> Status {

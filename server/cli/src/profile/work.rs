@@ -121,7 +121,7 @@ pub(super) fn run(
         Ok(Err(failure)) => Ok(failed(&failure)),
         Ok(Ok(Outcome::Ran(ran))) => print_run(arguments, name, &device, &ran, out),
         Ok(Ok(Outcome::Profile(profile))) => {
-            print(&profile, None, arguments.format, out)?;
+            print(&profile, None, arguments, out)?;
             Ok(if profile.has_kernels() { Status::Good } else { Status::Bad })
         }
     }
@@ -228,7 +228,7 @@ fn print_run(
     profile.device = Some(device.to_owned());
     profile.launches = simulated::launches(simulated, device);
     let run = Run { sample: arguments.sample, exit_status, signal, simulated };
-    print(&profile, Some(run), arguments.format, out)?;
+    print(&profile, Some(run), arguments, out)?;
     let good = exit_status == Some(0) && simulated.faults.is_empty() && !simulated.kernels.is_empty();
     Ok(if good { Status::Good } else { Status::Bad })
 }

@@ -197,7 +197,8 @@ async fn request(
     })
 }
 
-fn failed(error: &TorchError) -> Status {
+/// Says why there is no verdict, or no profile.
+pub(crate) fn failed(error: &TorchError) -> Status {
     anstream::eprintln!("error: {error}");
     match error {
         TorchError::Reference { .. } => Status::Usage,

@@ -4,6 +4,9 @@
 /// lines with `record_function`, for PyTorch's own stacks tell only where a function begins.
 pub const LINE_MARK: &str = "stitchcuda.line ";
 
+/// A range whose text begins so names the module that is called within it: `stitchcuda.module layers.0 Linear`.
+pub const MODULE_MARK: &str = "stitchcuda.module ";
+
 /// What begins the name of a module's call.
 const MODULE: &str = "nn.Module: ";
 
@@ -43,9 +46,9 @@ pub fn mark(name: &str) -> Option<Frame<'_>> {
     Some(Frame { file, line: line.parse().ok()?, function })
 }
 
-/// The module whose call this is the name of: `Linear_0`.
+/// The module whose call this is the name of: `Linear_0`, or as it is marked, `layers.0 Linear`.
 pub fn module(name: &str) -> Option<&str> {
-    name.strip_prefix(MODULE)
+    name.strip_prefix(MODULE).or_else(|| name.strip_prefix(MODULE_MARK))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod workspace;
 use std::fs::File;
 use std::path::Path;
 
-pub use frames::LINE_MARK;
+pub use frames::{LINE_MARK, MODULE_MARK};
 pub use model::{LineCopies, LineSum, ModuleSum, Part, Precision, PythonTime};
 pub use workspace::Workspace;
 

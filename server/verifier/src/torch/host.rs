@@ -31,8 +31,8 @@ pub use error::{ChildError, Frame, HostError, How};
 pub use filled::{Filled, FilledError, lay_out};
 pub use memory::{Memory, give_back};
 pub use messages::{
-    Batch, Called, Calling, Drawn, Held, LINE_RANGE, Load, Loaded, MODULE_RANGE, Made, NamedTensor, Observations, Profiling,
-    Seconds, SeenTensor, Timed, Versions,
+    Batch, Called, Calling, Drawn, Held, Load, Loaded, Made, NamedTensor, Observations, Profiling, Seconds,
+    SeenTensor, Timed, Versions,
 };
 pub use python::{NoTorch, Python, find as find_python};
 pub use setting::{LIFE, Needs, OUTPUT_LIMIT, Place, Running, Setting, Wrap, bare};

@@ -10,6 +10,7 @@ mod blame;
 mod called;
 mod gpu;
 mod pair;
+pub mod profiled;
 mod report;
 mod rounds;
 mod sanitize;

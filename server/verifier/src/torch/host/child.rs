@@ -47,7 +47,18 @@ impl Child {
         cancel: CancellationToken,
     ) -> Self {
         let (slots, held) = (Slots::default(), Held::default());
-        Self { number, channel, output, link, time_limit, cancel, is_gone: false, assistant: None, slots, held }
+        Self {
+            number,
+            channel,
+            output,
+            link,
+            time_limit,
+            cancel,
+            is_gone: false,
+            assistant: None,
+            slots,
+            held,
+        }
     }
 
     /// Sets how long each of the following requests may take.

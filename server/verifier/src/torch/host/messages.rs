@@ -226,17 +226,13 @@ pub struct Profiling {
     pub calls: u32,
     /// The trace of the calls as they are: how long things take.
     pub path: PathBuf,
-    /// The trace in which lines and modules are ranges, whose names begin with [`LINE_RANGE`] and [`MODULE_RANGE`]: to which of them things
+    /// The trace in which lines and modules are ranges, whose names begin with
+    /// [`LINE_MARK`](stitch_profiles::python::LINE_MARK) and its like for modules: to which of them things
     /// belong.
     pub lines_path: PathBuf,
     /// Folders whose files' lines are marked.
     pub folders: Vec<PathBuf>,
 }
-
-/// How the name of a line's range begins: `stitchcuda.line /w/model.py:17`.
-pub const LINE_RANGE: &str = "stitchcuda.line ";
-/// How the name of a module's range begins: `stitchcuda.module layers.0 Linear`.
-pub const MODULE_RANGE: &str = "stitchcuda.module ";
 
 /// Calls that are timed together.
 #[derive(Clone, Debug, Default, PartialEq)]

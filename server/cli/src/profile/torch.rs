@@ -1,0 +1,121 @@
+//! `stitchcuda profile FILE.py::Name`: what of a module's or a function's time on the GPU goes to which line.
+
+use std::io::Write;
+
+use anyhow::Result;
+use stitch_profiles::profile::{Profile, Way};
+use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
+use stitch_verifier::profile::ladder::Rung;
+use stitch_verifier::torch::find::{self, FindError, Said};
+use stitch_verifier::torch::host::Place;
+use stitch_verifier::torch::request::{Request, TorchError};
+use stitch_verifier::torch::subject::Subject;
+use stitch_verifier::torch::verify::profiled::{ProfileError, profile};
+
+use super::{Arguments, print, workspace};
+use crate::interrupt;
+use crate::progress::Spinner;
+use crate::settings::Surrounding;
+use crate::setup::machine;
+use crate::status::Status;
+use crate::verify::torch::failed;
+
+/// Profiles and prints.
+///
+/// # Errors
+/// Wrong usage; writing to `out`; a system that gives no threads.
+pub(super) fn run(
+    name: &str,
+    arguments: &Arguments,
+    surrounding: &Surrounding,
+    out: &mut impl Write,
+) -> Result<Status> {
+    let subject = match subject(name, arguments, surrounding) {
+        Ok(subject) => subject,
+        Err(error) => {
+            anstream::eprintln!("error: {error}");
+            return Ok(Status::Usage);
+        }
+    };
+    let mut files = workspace(&surrounding.folder);
+    files.folders.extend(subject.path.parent().map(std::path::Path::to_owned));
+    let result = interrupt::until_done(1, |jobs, _| async move {
+        let spinner = Spinner::new();
+        let request = match request(arguments, surrounding, subject).await {
+            Ok(request) => request,
+            Err(status) => {
+                spinner.clear();
+                return Ok(Err(status));
+            }
+        };
+        let limit = match request.place {
+            Place::Cpu => Limit::Processor,
+            Place::Cuda(index) => Limit::Device(format!("cuda:{index}")),
+        };
+        let (shown, device) = (spinner.clone(), request.device.clone());
+        let job = Job::new(JobKind::Profile, format!("Profile {name}")).limit(limit);
+        let handle = jobs.start(job, move |context| async move {
+            let progress = |message: &str, share: Option<f32>| {
+                shown.say(message);
+                context.progress(message, share);
+            };
+            Ok::<_, JobError>(profile(&request, &files, &progress, context.cancellation()).await)
+        });
+        let result = handle.wait().await;
+        spinner.clear();
+        Ok::<_, anyhow::Error>(Ok((result, device)))
+    })??;
+    let (result, device) = match result {
+        Ok(result) => result,
+        Err(status) => return Ok(status),
+    };
+    let (mut system, mut python) = match result {
+        Ok(Ok(profiled)) => profiled,
+        Err(JobError::Cancelled) | Ok(Err(ProfileError::Torch(TorchError::Cancelled))) => {
+            return Ok(Status::Interrupted);
+        }
+        Err(JobError::Failed(message)) => {
+            anstream::eprintln!("error: {message}");
+            return Ok(Status::Bad);
+        }
+        Ok(Err(ProfileError::Torch(error))) => return Ok(failed(&error)),
+        Ok(Err(error)) => {
+            anstream::eprintln!("error: {error}");
+            return Ok(Status::Bad);
+        }
+    };
+    let mut profile = Profile::new(name, Way { by: Rung::TorchProfiler.to_string(), ..Way::default() });
+    profile.device = Some(device);
+    profile.notes.append(&mut system.notes);
+    profile.notes.append(&mut python.notes);
+    (profile.system, profile.python) = (Some(system), Some(python));
+    print(&profile, None, arguments, out)?;
+    Ok(if profile.has_kernels() { Status::Good } else { Status::Bad })
+}
+
+/// What is profiled: what was named, or a candidate for it, with its inputs.
+fn subject(name: &str, arguments: &Arguments, surrounding: &Surrounding) -> Result<Subject, FindError> {
+    let said = Said {
+        inputs: arguments.called.inputs.clone(),
+        init: arguments.called.init.clone(),
+        ..Said::default()
+    };
+    let reference = find::reference(name, &surrounding.folder, &said)?;
+    match &arguments.candidate {
+        Some(candidate) => find::candidate(candidate, &surrounding.folder, &reference),
+        None => Ok(reference),
+    }
+}
+
+/// How it is run. `Err` with the status where something is missing, which was said.
+async fn request(
+    arguments: &Arguments,
+    surrounding: &Surrounding,
+    subject: Subject,
+) -> std::result::Result<Request, Status> {
+    let config = surrounding.config_for(Some(&subject.path));
+    let asked = arguments.shared.device.clone().unwrap_or_else(|| config.device.clone());
+    let machine = machine(surrounding, &config, &asked, arguments.called.python.as_deref()).await?;
+    let time_limit = arguments.shared.limit();
+    Ok(Request { time_limit, ..machine.request(subject.clone(), subject) })
+}
