@@ -29,7 +29,7 @@ t.run(function()
     end
   end
 
-  vim.cmd('StitchCuda plan')
+  vim.cmd('StitchCuda plan ' .. run)
   local plan = t.page('plan/')
   t.check(plan:find('Plan 1') and plan:find('attempt 1: '), plan)
   vim.cmd.close()
