@@ -20,7 +20,10 @@ pub fn print(verdict: &Verdict, file: Option<&Path>, out: &mut impl Write) -> io
     writeln!(
         out,
         "{style}{}{style:#}: {} against {} on {}, {}",
-        answer(verdict.answer),
+        match (good, verdict.answer) {
+            (false, Answer::Correct) => "correct answer, with a defect",
+            (_, other) => answer(other),
+        },
         verdict.candidate,
         verdict.reference,
         verdict.device,

@@ -40,7 +40,7 @@ impl Found {
     }
 
     /// What all workers found: of each place what the lowest block had, in the order of the code. The ops of an unrolled loop are one
-    /// place.
+    /// place. A read that races with the write that it needs is not reported as one of what was never written too.
     pub fn merge(all: impl IntoIterator<Item = Self>) -> Vec<Defect> {
         let mut entries: Vec<Entry> = all.into_iter().flat_map(|found| found.list).collect();
         entries.sort_by_key(|one| (one.pc, one.kind, one.other, one.block));
@@ -58,6 +58,19 @@ impl Found {
                 None => defects.push(one.defect),
             }
         }
+        // What comes first is left to chance: here it was the read.
+        let place = |defect: &Defect| defect.place.clone();
+        let raced: Vec<_> = defects
+            .iter()
+            .filter(|one| one.kind == DefectKind::SharedRace)
+            .flat_map(|one| [place(one), one.other.as_ref().and_then(|other| other.place.clone())])
+            .flatten()
+            .collect();
+        let early = |one: &Defect| {
+            one.kind == DefectKind::UninitialisedRead
+                && one.place.as_ref().is_some_and(|place| raced.contains(place))
+        };
+        defects.retain(|one| !early(one));
         defects
     }
 }
