@@ -132,3 +132,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn marks_tell_lines_where_there_are_no_stacks() {
+    let text = r#"{"traceEvents": [
+        {"ph": "X", "cat": "user_annotation", "name": "stitchcuda.line train.py:5 main", "pid": 1, "tid": 1, "ts": 1, "dur": 90},
+        {"ph": "X", "cat": "user_annotation", "name": "stitchcuda.line models/net.py:9 forward", "pid": 1, "tid": 1, "ts": 10, "dur": 20},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 12, "dur": 5, "args": {"correlation": 1}},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 40, "dur": 5, "args": {"correlation": 2}},
+        {"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": 20, "dur": 30, "args": {"correlation": 1}},
+        {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 52, "dur": 10, "args": {"correlation": 2}}
+    ]}"#;
+    let (system, by_walk) = read(text);
+    let by_ranges = python::from_ranges(&system, &workspace()).unwrap();
+    let lines = |time: &PythonTime| {
+        time.lines
+            .iter()
+            .map(|l| (l.file.clone(), l.line, l.kernel_ns, l.launches, l.share))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lines(&by_ranges),
+        [("/w/models/net.py".into(), 9, 30_000, 1, 0.75), ("/w/train.py".into(), 5, 10_000, 1, 0.25)]
+    );
+    assert_eq!(lines(&by_ranges), lines(&by_walk));
+    let outer = &system.ranges.as_ref().unwrap()[0];
+    assert_eq!(
+        (outer.launches, outer.kernel_ns, outer.own_launches, outer.own_kernel_ns),
+        (2, 40_000, 1, 10_000)
+    );
+    assert!(python::from_ranges(&read(STEP).0, &workspace()).is_none());
+}

@@ -132,3 +132,17 @@ proptest! {
         prop_assert!(kernels(&system).iter().any(|kernel| kernel.0.starts_with("row_sum") && kernel.1 == 2));
     }
 }
+
+#[test]
+fn a_flood_of_what_makes_no_sense_comes_to_an_end() {
+    // Half events, each of which could go on to the end of the file; and a device for each kernel.
+    let halves = format!("[{}", "{\"ph\":\"X, ".repeat(200_000));
+    let system = read(halves.as_bytes()).unwrap();
+    assert!(system.kernels.is_none() && has_note(&system, NoteKind::Unreadable, "ends in the middle"));
+    let devices: String = (0..20_000)
+        .map(|n| format!(r#"{{"ph":"X","cat":"kernel","name":"k","pid":{n},"tid":{n},"ts":{n},"dur":9e9}},"#))
+        .collect();
+    let system = read(format!("[{devices}").as_bytes()).unwrap();
+    assert_eq!(kernels(&system), [("k", 20_000, 20_000 * 9_000_000_000_000)]);
+    assert!(has_note(&system, NoteKind::Unreadable, "devices") && system.devices.len() == 256);
+}

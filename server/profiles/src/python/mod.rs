@@ -8,6 +8,7 @@ mod around;
 mod frames;
 mod model;
 mod points;
+mod ranges;
 mod sum;
 mod workspace;
 
@@ -16,6 +17,7 @@ use std::path::Path;
 
 pub use frames::{LINE_MARK, MODULE_MARK};
 pub use model::{LineCopies, LineSum, ModuleSum, Part, Precision, PythonTime};
+pub use ranges::from_ranges;
 pub use workspace::Workspace;
 
 use crate::note::{Note, NoteKind};

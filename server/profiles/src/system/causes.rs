@@ -48,9 +48,13 @@ impl Causes {
         if open.is_empty() {
             return;
         }
-        let mut stack: Vec<usize> = open.iter().map(|(_, at)| *at).collect();
-        stack.sort_unstable();
-        stack.dedup();
+        // The innermost first, then the others, each once.
+        let innermost = open.iter().rev().map(|(_, at)| *at).next();
+        let mut others: Vec<usize> =
+            open.iter().map(|(_, at)| *at).filter(|at| Some(*at) != innermost).collect();
+        others.sort_unstable();
+        others.dedup();
+        let stack = innermost.into_iter().chain(others).collect();
         let Some(id) = self.stack_id(stack) else {
             return;
         };
@@ -77,7 +81,7 @@ impl Causes {
         Some(id)
     }
 
-    /// The sums of the ranges from which this was caused, each once.
+    /// The sums of the ranges from which this was caused, each once, that of the innermost first.
     pub fn ranges_of(&self, cause: Correlation) -> &[usize] {
         let stack = self.calls.get(&cause).and_then(|id| self.stack_list.get(*id as usize));
         stack.map_or(&[], |stack| stack)

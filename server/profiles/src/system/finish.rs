@@ -2,7 +2,7 @@
 
 use super::model::{Device, DeviceTime, KernelSum, Source, System, share};
 use super::names::{Names, OTHERS};
-use super::sweep::{Sweep, length};
+use super::sweep::{MOST_DEVICES, Sweep, length};
 use crate::note::{Note, NoteKind};
 
 /// What a reader knows besides the events.
@@ -106,6 +106,12 @@ impl Sweep {
                     "{} events were not in the order of their starts; idle times are less exact.",
                     self.out_of_order
                 ),
+            ));
+        }
+        if self.beyond_devices {
+            notes.push(Note::new(
+                NoteKind::Unreadable,
+                format!("More than {MOST_DEVICES} devices are named, which is unlikely; the time of the others is not known."),
             ));
         }
         if self.names.overflowed() {

@@ -279,6 +279,10 @@ pub struct RangeSum {
     pub launches: u64,
     /// The sum of those kernels' durations.
     pub kernel_ns: u64,
+    /// Of those launches, the ones for which this was the innermost range.
+    pub own_launches: u64,
+    /// The sum of their kernels' durations.
+    pub own_kernel_ns: u64,
 }
 
 /// A stream.

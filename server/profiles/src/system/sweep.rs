@@ -19,6 +19,9 @@ use super::names::{NameId, Names};
 /// kernel loads its code (CUDA C++ Programming Guide, "Lazy Loading"), which takes milliseconds. In nanoseconds.
 pub const LONG_LAUNCH_NS: i64 = 200_000;
 
+/// Devices whose time is followed. A machine has 16 at most; a damaged file may name any number.
+pub(super) const MOST_DEVICES: usize = 256;
+
 /// The sum of events so far.
 #[derive(Debug, Default)]
 pub struct Sweep {
@@ -38,6 +41,7 @@ pub struct Sweep {
     pub(super) streams: BTreeMap<(u32, u32, u32), StreamSum>,
     pub(super) pencil: Pencil,
     pub(super) out_of_order: u64,
+    pub(super) beyond_devices: bool,
     ends: BinaryHeap<Reverse<(i64, u64, Ended)>>,
     serial: u64,
     causes: Causes,
@@ -132,12 +136,21 @@ impl Sweep {
         let row = if is_kernel { Row::Kernels { device, stream } } else { Row::Copies { device, stream } };
         self.pencil.draw(row, event.start, event.end, name);
         if is_kernel {
-            for range in self.causes.ranges_of(event.cause) {
+            for (depth, range) in self.causes.ranges_of(event.cause).iter().enumerate() {
                 if let Some(sum) = self.ranges.get_mut(*range) {
                     sum.launches += 1;
                     sum.kernel_ns = sum.kernel_ns.saturating_add(ns);
+                    if depth == 0 {
+                        sum.own_launches += 1;
+                        sum.own_kernel_ns = sum.own_kernel_ns.saturating_add(ns);
+                    }
                 }
             }
+        }
+        if self.devices.len() >= MOST_DEVICES && !self.devices.contains_key(&device) {
+            self.last = self.last.max(event.end);
+            self.beyond_devices = true;
+            return;
         }
         let serial = self.ends_at(event.end, Ended::Device(device));
         let host = self.host;

@@ -134,14 +134,13 @@ impl Walk {
             && let Ok(event) = TraceEvent::read(stream.seen(length))
         {
             self.events += 1;
+            self.cut = false;
             visit.event(&event);
             stream.skip(length);
             return;
         }
-        if extent == Extent::Cut && !next_begins(stream) {
-            // Nothing whole follows: this is the last one, of which the end is missing.
-            self.cut = true;
-        }
+        // Where a whole event follows, it was only this one that has no end.
+        self.cut = extent == Extent::Cut;
         self.give_up(stream);
     }
 
@@ -176,15 +175,6 @@ fn seek(stream: &mut Stream<'_>) {
         }
         stream.skip(1);
     }
-}
-
-/// Whether an event begins after the one that begins here, within what is buffered anyway.
-fn next_begins(stream: &mut Stream<'_>) -> bool {
-    let rest = stream.seen(usize::MAX / 2).get(1..).unwrap_or_default();
-    KEYS.iter().any(|key| {
-        let start = format!("{{\"{key}\"");
-        rest.windows(start.len()).any(|window| window == start.as_bytes())
-    })
 }
 
 /// Whether an event begins here: a brace and one of its keys.

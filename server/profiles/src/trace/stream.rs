@@ -9,7 +9,7 @@ const PIECE: usize = 1 << 16;
 const LONGEST: usize = 1 << 20;
 
 /// Bytes that may be looked at for nothing.
-const HOPELESS: usize = 256 * LONGEST;
+const HOPELESS: usize = 64 * LONGEST;
 
 /// A stream of bytes.
 pub struct Stream<'r> {
