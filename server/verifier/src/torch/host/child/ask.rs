@@ -88,10 +88,11 @@ impl Child {
         };
         let outcome = tokio::select! {
             biased;
+            // Whoever has printed too much may answer that nobody reads it any more.
+            () = self.output.flooded() => Outcome::Flooded,
             line = exchange => Outcome::Line(line),
             () = self.cancel.cancelled() => Outcome::Cancelled,
             how = self.link.ledger.ended(self.number) => Outcome::Ended(how),
-            () = self.output.flooded() => Outcome::Flooded,
             () = tokio::time::sleep(self.time_limit) => Outcome::TimedOut,
         };
         let wall = began.elapsed();
