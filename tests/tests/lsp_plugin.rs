@@ -203,6 +203,32 @@ fn a_profile_heats_lines_until_their_function_changes() {
 }
 
 #[test]
+fn a_profile_is_told_at_its_lines_and_made_again_when_the_file_is_saved() {
+    let strided = TEXT.replace("powf(x[i], 3.0f)", "x[(i * 32) % n]");
+    let mut editor = Editor::new(&strided, plugin(), Value::Null);
+    let uri = editor.uri.clone();
+    let profile = json!({"command": "stitchcuda.profile", "arguments": [uri]});
+    let first = editor.server.request("workspace/executeCommand", &profile).unwrap()["result"]["job"].take();
+    let is_strided = |found: &Value| found["code"] == "ncu/uncoalesced-access";
+    let has = |message: &Value| message["diagnostics"].as_array().is_some_and(|all| all.iter().any(is_strided));
+    let told = editor.server.published(has).unwrap();
+    let found = told["diagnostics"].as_array().unwrap().iter().find(|found| is_strided(found)).unwrap();
+    assert_eq!((&found["range"]["start"]["line"], &found["severity"]), (&json!(3), &json!(3)), "{found}");
+    assert!(found["message"].as_str().unwrap().contains("8.0 times the sectors they need"), "{found}");
+    // Saved with the stride gone, it is profiled by itself, since that took little time before.
+    let coalesced = TEXT.replace("powf(x[i], 3.0f)", "x[i]");
+    let change = json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": coalesced}]});
+    editor.server.notify("textDocument/didChange", &change).unwrap();
+    editor.folder.write("e.cu", &coalesced).unwrap();
+    editor.server.notify("textDocument/didSave", &json!({"textDocument": {"uri": uri}})).unwrap();
+    let done = editor.job(|job| job["kind"] == "profile" && job["id"] != first && job["state"] != "running");
+    assert_eq!(done["state"], "done", "{done}");
+    let heat = editor.ask("stitchcuda/heat", json!({"textDocument": {"uri": uri}}));
+    let line = heat["lines"].as_array().unwrap().iter().find(|number| number["line"] == 3).unwrap();
+    assert!(line["label"].as_str().unwrap().contains("64 sectors, 64 at best"), "{heat}");
+}
+
+#[test]
 fn what_names_nothing_is_refused_in_words() {
     let mut editor = Editor::new(TEXT, plugin(), Value::Null);
     for (method, params, said) in [

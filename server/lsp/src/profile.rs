@@ -5,19 +5,19 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stitch_analysis::FunctionKind;
 use stitch_analysis::{Analysis, Language};
-use stitch_findings::{Batch, Producer, Span};
+use stitch_findings::{Batch, Finding, Producer, Span};
 use stitch_profiles::place::{self, Target};
 use stitch_profiles::profile::{Profile as Recorded, Way};
-use stitch_session::config::Device;
+use stitch_session::config::{Device, OnSaveProfile};
 use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
 use stitch_verifier::profile::ladder::Rung;
 use stitch_verifier::profile::simulated;
 use stitch_verifier::program::{self, Builder, End, Program, Running};
-use stitch_verifier::simulation::{Options, Report};
+use stitch_verifier::simulation::{Options, Report, Source};
 
 use crate::configuration;
 use crate::documents::Document;
@@ -28,6 +28,12 @@ use crate::view::edit_between;
 
 /// How long the program may run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// How long it may run where nobody asked for it but saved the file. A longer one keeps its last profile, which says that it is old.
+const ON_SAVE_LIMIT: Duration = Duration::from_secs(5);
+
+/// A profile that took less is made again by itself when the file is saved.
+const SHORT: Duration = Duration::from_secs(10);
 
 /// The device that is simulated where none is configured.
 const USUAL: &str = "h200";
@@ -51,6 +57,10 @@ struct Profile {
     device: String,
     /// The same in the form that rules read.
     recorded: Recorded,
+    /// What its kernels did wrong.
+    defects: Vec<Finding>,
+    /// How long building and running took.
+    took: Duration,
 }
 
 /// The last profile of each document.
@@ -82,11 +92,59 @@ impl Profiles {
     }
 }
 
+/// Why a document is profiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// It was saved.
+    Saved,
+    /// A person asked.
+    Asked,
+}
+
+impl Reason {
+    /// How long the program may run.
+    fn limit(self) -> Duration {
+        match self {
+            Self::Saved => ON_SAVE_LIMIT,
+            Self::Asked => RUN_LIMIT,
+        }
+    }
+}
+
+/// A document was saved: its program is profiled again, if it is to be.
+pub fn saved(session: &Arc<Session>, document: &Arc<Document>) {
+    let config = session.configuration.for_path(document.path.as_deref());
+    let wanted = match config.on_save.profile {
+        OnSaveProfile::Never => false,
+        OnSaveProfile::Always => has_main(document),
+        OnSaveProfile::Auto => {
+            let last =
+                session.profiles.0.lock().unwrap_or_else(PoisonError::into_inner).get(&document.key).cloned();
+            last.is_some_and(|last| last.took < SHORT && *last.text != *document.text.to_source())
+        }
+    };
+    if wanted && session.may_run_by_itself() {
+        // What can't be profiled is said to who asks, not to who saves.
+        let _ = begin(session, document, Reason::Saved);
+    }
+}
+
+/// Whether a program can be made of a document alone.
+fn has_main(document: &Document) -> bool {
+    let analysis = document.last_analysis().and_then(|last| last.analysis.clone());
+    analysis
+        .is_some_and(|analysis| analysis.outline().functions.iter().any(|function| &*function.name == "main"))
+}
+
 /// Starts to profile the program that a document is.
 ///
 /// # Errors
 /// Why it can't be, in a few words.
 pub fn start(session: &Arc<Session>, document: &Arc<Document>) -> Result<JobId, String> {
+    begin(session, document, Reason::Asked)
+}
+
+fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Result<JobId, String> {
     if document.to_analyse() != Some(Language::Cuda) {
         return Err("only CUDA programs can be profiled so far".to_owned());
     }
@@ -104,7 +162,7 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>) -> Result<JobId, 
         .limit(Limit::Processor);
     let (for_job, profiled) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
-        let profile = work(&for_job, &profiled, path.clone(), name, &context).await?;
+        let profile = work(&for_job, &profiled, path.clone(), name, reason, &context).await?;
         tell(&for_job, &profiled, &path, &profile);
         for_job
             .profiles
@@ -123,8 +181,10 @@ async fn work(
     document: &Document,
     path: PathBuf,
     name: String,
+    reason: Reason,
     context: &Context,
 ) -> Result<Profile, JobError> {
+    let began = Instant::now();
     let text = document.text.to_source();
     let config = session.configuration.for_path(Some(&path));
     let workspace = session.configuration.project_of(&path);
@@ -146,7 +206,7 @@ async fn work(
     let running = Running {
         device: device.clone(),
         arguments: Vec::new(),
-        time_limit: RUN_LIMIT,
+        time_limit: reason.limit(),
         simulation: Options { executable, counters: true, ..Options::default() },
     };
     let ran = program::run(&built, &running, context.cancellation()).await.map_err(JobError::failed)?;
@@ -165,11 +225,13 @@ async fn work(
         Recorded::new(program.name.as_str(), Way { by: Rung::Simulator.to_string(), ..Way::default() });
     recorded.device = Some(device.id());
     recorded.launches = simulated::launches(report, &device.id());
-    Ok(Profile { text, functions, lines, device: device.id(), recorded })
+    let defects = report.findings(&Source::new(document.path.as_deref().unwrap_or(Path::new("")), &text));
+    let (device, took) = (device.id(), began.elapsed());
+    Ok(Profile { text, functions, lines, device, recorded, defects, took })
 }
 
 /// Producers whose findings a profile makes.
-const PRODUCERS: [Producer; 3] = [Producer::Ncu, Producer::Nsys, Producer::Sanitizer];
+const PRODUCERS: [Producer; 4] = [Producer::Ncu, Producer::Nsys, Producer::Sanitizer, Producer::Sim];
 
 /// Puts what rules say of a profile into the store, in place of what they said of the last.
 fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Profile) {
@@ -179,7 +241,8 @@ fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Prof
     let kernels: Vec<(String, Span)> =
         kernels.map(|kernel| (kernel.name.to_string(), kernel.name_span)).collect();
     let target = Target { path, text: &profile.text, kernels: &kernels, program: None };
-    let findings = place::findings(&profile.recorded, &target);
+    let mut findings = place::findings(&profile.recorded, &target);
+    findings.extend(profile.defects.iter().cloned());
     let measurements = place::measurements(&profile.recorded, &target);
     let mut documents = session.documents();
     // Closed meanwhile: what is known is of no use to anyone.
@@ -248,6 +311,8 @@ mod tests {
             lines: vec![moved("x;"), moved("y;")],
             device: "sim:h200".into(),
             recorded: Recorded::new("k.cu", Way::default()),
+            defects: Vec::new(),
+            took: Duration::ZERO,
         };
         let profiles = Profiles::default();
         let key = Key::of("file:///w/k.cu");

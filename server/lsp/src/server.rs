@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::uri::Key;
 use crate::view::View;
 use crate::watchdog::Watchdog;
-use crate::{compile, configuration, dependents, guard, optimize, progress, watched};
+use crate::{compile, configuration, dependents, guard, optimize, profile, progress, watched};
 
 /// The server behind tower-lsp's router.
 #[derive(Debug)]
@@ -96,6 +96,7 @@ impl LanguageServer for Server {
         if let Some(document) = pinned() {
             document.live.save();
             compile::start(&self.session, &document, compile::Reason::Saved);
+            profile::saved(&self.session, &document);
             dependents::compile(&self.session, &document);
             // Not every client watches files.
             if let Some(path) = document.path.as_deref().filter(|path| watched::is_header(path)) {

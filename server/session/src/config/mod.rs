@@ -24,7 +24,8 @@ pub use generate::{luacats, markdown, package_json_properties, restricted_keys, 
 pub use keys::{Key, PathKind, keys};
 pub use model::{
     Architecture, Cache, Checks, Clang, CodeLens, Compile, Config, Device, Diagnostics, Files, Hover,
-    InlayHints, Level, Log, LogLevel, Nvcc, Occupancy, StaleHints, StaticRules, Switch,
+    InlayHints, Level, Log, LogLevel, Nvcc, Occupancy, OnSave, OnSaveProfile, StaleHints, StaticRules,
+    Switch,
 };
 pub use optimize::{EngineChoice, Model, Optimize};
 pub use settings::{FILE_NAME, Folder, Settings, Surroundings, workspace_of};

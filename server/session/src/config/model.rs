@@ -17,6 +17,8 @@ pub struct Config {
     pub nvcc: Nvcc,
     /// When and how long files are compiled.
     pub compile: Compile,
+    /// What else is done when a file is saved.
+    pub on_save: OnSave,
     /// Type errors between keystrokes, where clang is installed.
     pub clang: Clang,
     /// Numbers at the end of a line: registers, occupancy, spills.
@@ -99,6 +101,27 @@ impl Default for Compile {
     fn default() -> Self {
         Self { on_save: true, time_limit_seconds: 120 }
     }
+}
+
+/// What else is done when a file is saved.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct OnSave {
+    /// Whether a CUDA program is profiled again when its file is saved. In a workspace that is not trusted nothing is run.
+    pub profile: OnSaveProfile,
+}
+
+/// Whether a program is profiled when its file is saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnSaveProfile {
+    /// If it was profiled before, by your wish, in under 10 seconds.
+    #[default]
+    Auto,
+    /// Every file with a `main`; one that runs for more than 5 seconds keeps its last profile.
+    Always,
+    /// Only when you ask.
+    Never,
 }
 
 /// Type errors between keystrokes, where clang is installed.
