@@ -4,7 +4,7 @@ from __future__ import annotations
 import faulthandler
 import platform
 import sys
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -68,11 +68,15 @@ class Session:
     def _types(self, name: str) -> Any:
         return getattr(self._file, name, None)
 
-    def _take(self, described: Dict[str, Any], name: str) -> List[Any]:
-        """New tensors on the device with the bytes of a region."""
+    def _take(self, described: Dict[str, Any], name: str, places: Sequence[Any] = ()) -> List[Any]:
+        """New tensors on the device with the bytes of a region; in the memory of those that are given, where they fit there."""
         region = self._regions.of(name)
+        specs = described["tensors"]
         with own.no_grad():
-            tensors = [values.fresh(spec, region, self._device.torch) for spec in described["tensors"]]
+            if len(places) == len(specs):
+                tensors = [values.renewed(place, spec, region, self._device.torch) for place, spec in zip(places, specs)]
+            else:
+                tensors = [values.fresh(spec, region, self._device.torch) for spec in specs]
         self._device.wait()
         return tensors
 
@@ -151,8 +155,8 @@ class Session:
         loaded = self._need()
         self._stage = "copying inputs"
         described = request["values"]
-        # The inputs of the last call are still held, so that the new ones lie elsewhere.
-        inputs = self._take(described, request["from"])
+        # The inputs of the last call are still held, so that the new ones lie elsewhere; unless what is remembered by an address is to be found out.
+        inputs = self._take(described, request["from"], self._inputs if request.get("in_place") else ())
         self._inputs = inputs
         grads = self._take(request["grads"], request["grads_from"]) if request.get("grads") else None
         before = self._before if request.get("repeats") else None

@@ -280,6 +280,18 @@ def fresh(spec: Dict[str, Any], region: Region, device: torch.device) -> Any:
     return own.expand(own.copy_(made, source), shape)
 
 
+def renewed(tensor: Any, spec: Dict[str, Any], region: Region, device: torch.device) -> Any:
+    """A tensor with a region's elements in the memory of another one; as `fresh` where they don't fit there."""
+    source = region.tensor(spec)
+    fits = type(tensor) is own.Tensor and own.dtype_of(tensor) is DTYPES[spec["dtype"]] and own.size_of(tensor) == own.size_of(source)
+    if fits and 0 not in own.stride_of(tensor) and list(own.stride_of(tensor)) == list(spec.get("strides") or own.stride_of(source)):
+        try:
+            return own.copy_(own.detach(tensor), source)
+        except RuntimeError:  # the person's code gave the memory away
+            pass
+    return fresh(spec, region, device)
+
+
 def differs(tensor: Any, spec: Dict[str, Any], region: Region) -> bool:
     """Whether a tensor's bits are no longer those of a region, from which it was made. Looks at pieces, which take little memory."""
     if own.dtype_of(tensor) is not DTYPES[spec["dtype"]] or list(own.size_of(tensor)) != list(spec["shape"]):

@@ -45,8 +45,8 @@ fn the_defects_of_bad_are_those_of_compute_sanitizer() {
     ] {
         let arguments = ["profile", "--format", "json", "--device", "sim:h200", "bad.cu", "--", case];
         let (_, report) = json(&folder, &arguments);
-        assert_eq!(report["checks"], "all");
-        let defects = report["defects"].as_array().unwrap();
+        assert_eq!(report["run"]["checks"], "all");
+        let defects = report["run"]["defects"].as_array().unwrap();
         assert_eq!(defects.len(), 1, "{case}: {defects:#?}");
         let defect = &defects[0];
         assert_eq!((defect["kind"].as_str().unwrap(), defect["place"][1].as_u64()), (kind, Some(line)));

@@ -117,10 +117,10 @@ mod tests {
 
     #[test]
     fn a_slug_alone_is_enough_where_it_is_the_only_one() {
-        assert!(
-            explain(Some("uncoalesced-access"), Format::Human).1.starts_with("# static/uncoalesced-access")
-        );
-        assert_eq!(explain(Some("error"), Format::Human).0, Status::Usage);
+        assert!(explain(Some("double-literal"), Format::Human).1.starts_with("# static/double-literal"));
+        for shared in ["error", "uncoalesced-access"] {
+            assert_eq!(explain(Some(shared), Format::Human).0, Status::Usage, "{shared}");
+        }
         assert_eq!(closest("static/uncoalesed-acess"), Some(Code::UNCOALESCED_ACCESS));
     }
 

@@ -184,6 +184,7 @@ impl<'a> Work<'a> {
                 random: left.random,
                 gpu: &self.gpu,
                 ahead: ahead.take(),
+                in_place: index.is_multiple_of(2),
                 scales: std::mem::take(&mut scales),
             };
             let next = planned.get(index).map(|next| next.case);

@@ -6,7 +6,7 @@ use super::{At, Condition, Format, Rule};
 use crate::kernel::Formula;
 use crate::kernel::Metric;
 use crate::kernel::expression::Formula::{
-    Any, Busiest, K, Less, LineExcess, LineRatio, LineShare, M, Max, Memory, Min, Over, Sum, Times,
+    Any, Busiest, K, Less, LineExcess, LineRatio, LineShare, M, Max, Memory, Over, Sum, Times,
 };
 use crate::kernel::lines::Measure;
 use crate::kernel::roofline::{Bound, Level};
@@ -24,8 +24,8 @@ const LOAD_WASTE: Formula = Over(&K(32.0), &M(Metric::LoadBytesPerSector));
 const STORE_WASTE: Formula = Over(&K(32.0), &M(Metric::StoreBytesPerSector));
 const GLOBALS: Formula = Sum(&[M(Metric::GlobalLoads), M(Metric::GlobalStores)]);
 const LOCALS: Formula = Sum(&[M(Metric::LocalLoads), M(Metric::LocalStores)]);
-/// How busy memory is, from 0 to 1.
-const BUSY: Formula = Min(&[Over(&Memory, &K(100.0)), K(1.0)]);
+/// How busy memory is, from 0 to 1. Without it no gain is told: the simulator counts sectors and knows no time.
+const BUSY: Formula = Over(&Memory, &K(100.0));
 const IDLE: Formula = Less(&K(1.0), &Over(&Busiest, &K(100.0)));
 
 const SECTOR_GAIN: (Formula, &str) = (

@@ -195,6 +195,7 @@ impl Child {
             "from": slot.name(),
             "seed": calling.seed,
             "poison": calling.poison,
+            "in_place": calling.in_place,
             "grads": calling.grads.as_ref().map(|grads| &grads.values),
             "grads_from": Slot::Grads.name(),
             "keep": calling.keep,

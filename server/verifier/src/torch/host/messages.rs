@@ -155,6 +155,9 @@ pub struct Calling {
     pub held: Held,
     /// They lie there already: this process drew them itself and they were not changed since, or it was called with them before.
     pub again: bool,
+    /// Puts the inputs where those of the call before were, so that an answer that is remembered by an address is the wrong one. Without, they
+    /// lie elsewhere.
+    pub in_place: bool,
     /// Keeps a copy of the outputs, for a call that repeats this one.
     pub keep: bool,
     /// The call before was the same, and kept its outputs: where every bit of them came again, they are not fetched.
