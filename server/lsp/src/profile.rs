@@ -70,8 +70,7 @@ pub struct Profiles(Mutex<HashMap<Key, Arc<Profile>>>);
 impl Profiles {
     /// What is known of the lines of a document whose text is `now`, and the device: nothing of a function that changed since.
     pub fn lines(&self, key: &Key, now: &str) -> (Vec<Moved>, String) {
-        let profile = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
-        let Some(profile) = profile else { return (Vec::new(), String::new()) };
+        let Some(profile) = self.last(key) else { return (Vec::new(), String::new()) };
         let Some(edit) = edit_between(&profile.text, now) else {
             return (profile.lines.clone(), profile.device.clone());
         };
@@ -84,6 +83,15 @@ impl Profiles {
         let lines = profile.lines.iter().filter(|line| !has_changed(line));
         let moved = lines.map(|line| Moved { span: edit.stretch(line.span), ..line.clone() });
         (moved.collect(), profile.device.clone())
+    }
+
+    /// The last profile of a document.
+    fn last(&self, key: &Key) -> Option<Arc<Profile>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    fn keep(&self, key: &Key, profile: Arc<Profile>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), profile);
     }
 
     /// The document was closed.
@@ -118,8 +126,7 @@ pub fn saved(session: &Arc<Session>, document: &Arc<Document>) {
         OnSaveProfile::Never => false,
         OnSaveProfile::Always => has_main(document),
         OnSaveProfile::Auto => {
-            let last =
-                session.profiles.0.lock().unwrap_or_else(PoisonError::into_inner).get(&document.key).cloned();
+            let last = session.profiles.last(&document.key);
             last.is_some_and(|last| last.took < SHORT && *last.text != *document.text.to_source())
         }
     };
@@ -162,14 +169,10 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
         .limit(Limit::Processor);
     let (for_job, profiled) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
-        let profile = work(&for_job, &profiled, path.clone(), name, reason, &context).await?;
+        let profile = Arc::new(work(&for_job, &profiled, path.clone(), name, reason, &context).await?);
+        // Kept first: whoever reads what is told may save at once.
+        for_job.profiles.keep(&profiled.key, profile.clone());
         tell(&for_job, &profiled, &path, &profile);
-        for_job
-            .profiles
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(profiled.key.clone(), Arc::new(profile));
         Ok(())
     });
     session.board.write(job.id(), |card| card.uri = Some(document.uri.to_string()));

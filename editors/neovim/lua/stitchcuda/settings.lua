@@ -28,6 +28,8 @@
 ---@field nvcc? stitchcuda.Config.nvcc
 ---Theoretical occupancy.
 ---@field occupancy? stitchcuda.Config.occupancy
+---What else is done when a file is saved.
+---@field onSave? stitchcuda.Config.onSave
 ---What plans and codes, and how much an optimisation may take.
 ---@field optimize? stitchcuda.Config.optimize
 ---Runs on the simulator.
@@ -122,6 +124,11 @@
 ---@class stitchcuda.Config.occupancy
 ---Threads in a block, for a kernel whose launch is not known. The number shown says that it was assumed.
 ---@field assumedBlockSize? integer
+
+---What else is done when a file is saved.
+---@class stitchcuda.Config.onSave
+---Whether a CUDA program is profiled again when its file is saved. In a workspace that is not trusted nothing is run.
+---@field profile? "auto"|"always"|"never"
 
 ---What plans and codes, and how much an optimisation may take.
 ---@class stitchcuda.Config.optimize
