@@ -11,7 +11,7 @@ use stitch_session::jobs::{JobError, JobKind, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_verifier::profile::import::{ImportError, import};
 
-use crate::format::Format;
+use super::Shown;
 use crate::interrupt;
 use crate::progress::Spinner;
 use crate::settings::Surrounding;
@@ -27,7 +27,7 @@ const MOST_FILES: usize = 100_000;
 pub(super) fn run(
     file: &Path,
     surrounding: &Surrounding,
-    format: Format,
+    shown: &Shown,
     out: &mut impl Write,
 ) -> Result<Status> {
     let search = surrounding.search(&surrounding.config_for(None));
@@ -35,12 +35,12 @@ pub(super) fn run(
     let workspace = workspace(&surrounding.folder);
     let imported = interrupt::until_done(1, |jobs, _| async move {
         let spinner = Spinner::new();
-        let shown = spinner.clone();
+        let saying = spinner.clone();
         let job = Job::new(JobKind::Profile, format!("Import {}", path.display()));
         let handle = jobs.start(job, move |context| async move {
             let toolkit = discovery::find(&search).chosen;
             let tools = discovery::profilers(&search, toolkit.as_ref());
-            shown.say("reading");
+            saying.say("reading");
             Ok::<_, JobError>(import(&path, &tools, &workspace, context.cancellation()).await)
         });
         let result = handle.wait().await;
@@ -59,11 +59,11 @@ pub(super) fn run(
             return Ok(Status::Bad);
         }
     };
-    super::print(&profile, None, format, out)?;
     let is_wrong = profile.defects.iter().any(|defect| defect.severity() != Severity::Hint);
     let from_sanitizer = matches!(kind, FileKind::SanitizerText | FileKind::SanitizerXml);
     let is_empty = !profile.has_kernels() && !from_sanitizer;
-    Ok(if is_wrong || is_empty { Status::Bad } else { Status::Good })
+    let status = if is_wrong || is_empty { Status::Bad } else { Status::Good };
+    shown.print(&profile, None, status, out)
 }
 
 /// The person's own Python files: what of the working folder no `.gitignore` leaves out.
