@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::words;
+use super::words::{self, Span};
 use crate::{kernel, system};
 
 /// One insight.
@@ -11,8 +11,8 @@ pub(super) struct InsightView {
     code: &'static str,
     severity: &'static str,
     place: Option<String>,
-    text: String,
-    advice: String,
+    text: Vec<Span>,
+    advice: Vec<Span>,
     gain: Option<GainView>,
     also: Vec<String>,
     source: String,
@@ -51,8 +51,8 @@ impl InsightView {
             code: insight.code.as_str(),
             severity: severity(insight.severity),
             place: insight.place.as_ref().map(words::place),
-            text: insight.limits.clone(),
-            advice: insight.advice.clone(),
+            text: words::spans(&insight.limits),
+            advice: words::spans(&insight.advice),
             gain: insight.gain.as_ref().map(|gain| gain_view(gain.share, &gain.formula, false)),
             also: insight.related.iter().map(also).collect(),
             source: insight.source.clone(),
@@ -68,8 +68,8 @@ impl InsightView {
             code: insight.code.as_str(),
             severity: severity(insight.severity),
             place: insight.lines.first().map(place),
-            text: insight.limits.clone(),
-            advice: insight.advice.clone(),
+            text: words::spans(&insight.limits),
+            advice: words::spans(&insight.advice),
             gain: Some(gain_view(insight.gain.share, &insight.gain.formula, true)),
             also: insight.lines.iter().map(also).collect(),
             source: insight.source.clone(),

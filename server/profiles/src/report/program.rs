@@ -207,7 +207,7 @@ fn copy(copy: &crate::system::CopySum) -> CopyView {
         count: words::count(copy.count),
         bytes: words::size(copy.bytes),
         total: words::whole_time(copy.total_ns),
-        rate: copy.rate.map(|rate| format!("{:.1} GB/s", rate / 1e9)),
+        rate: copy.rate.map(|rate| format!("{}/s", words::size(rate as u64))),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use serde::Serialize;
+
 use crate::kernel::{Format, LinePlace, Metric, Unit};
 
 /// A time in nanoseconds, in the unit that people would use.
@@ -75,9 +77,45 @@ pub(super) fn width(part: f64) -> String {
     format!("{:.1}", part * 100.0)
 }
 
+/// A part of a sentence.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Span {
+    text: String,
+    /// Whether it stood between backticks.
+    is_code: bool,
+}
+
+/// A sentence in which code stands between backticks. One backtick without another is itself.
+pub(super) fn spans(sentence: &str) -> Vec<Span> {
+    let parts: Vec<&str> = sentence.split('`').collect();
+    let last = parts.len() - 1;
+    let unpaired = last % 2 == 1;
+    let part = |(at, text): (usize, &&str)| {
+        let is_lone = unpaired && at == last;
+        Span {
+            text: if is_lone { format!("`{text}") } else { (*text).to_owned() },
+            is_code: at % 2 == 1 && !is_lone,
+        }
+    };
+    parts.iter().enumerate().map(part).filter(|span| !span.text.is_empty()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_stands_between_backticks() {
+        let shown = |sentence| {
+            let spans = spans(sentence).into_iter();
+            spans
+                .map(|span| format!("{}{}", if span.is_code { "+" } else { "" }, span.text))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown("`k` waits for `x`."), ["+k", " waits for ", "+x", "."]);
+        assert_eq!(shown("a ` b"), ["a ", "` b"]);
+        assert_eq!(shown(""), Vec::<String>::new());
+    }
 
     #[test]
     fn numbers_are_written_as_people_read_them() {

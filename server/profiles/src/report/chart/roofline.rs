@@ -59,6 +59,8 @@ pub(in crate::report) fn roofline(points: &[Point]) -> Result<String, ReportErro
             .axis_desc_style(text(13))
             .x_labels(11)
             .y_labels(11)
+            .x_label_formatter(&|percent| format!("{percent:.0}"))
+            .y_label_formatter(&|percent| format!("{percent:.0}"))
             .draw()?;
         // Where neither is busy, time goes by waiting.
         let waiting = [(0.0, 0.0), (BUSY, BUSY)];
@@ -66,9 +68,9 @@ pub(in crate::report) fn roofline(points: &[Point]) -> Result<String, ReportErro
         let roof = [(0.0, SATURATED), (SATURATED, SATURATED), (SATURATED, 0.0)];
         chart.draw_series([PathElement::new(roof.to_vec(), INK.mix(0.55))])?;
         let words = [
-            ("waits", (1.5, 1.5), HPos::Left, VPos::Bottom),
+            ("mostly waits", (1.5, 58.5), HPos::Left, VPos::Top),
             ("memory is saturated", (1.5, 98.0), HPos::Left, VPos::Top),
-            ("computing is saturated", (98.5, 1.5), HPos::Right, VPos::Bottom),
+            ("computing is saturated", (98.5, 40.0), HPos::Right, VPos::Center),
         ];
         for (word, at, across, down) in words {
             chart.draw_series([Text::new(word, at, text(12).pos(Pos::new(across, down)))])?;
