@@ -169,7 +169,7 @@ fn an_ncu_without_permission_is_in_nobodys_way_on_the_simulator() {
     let report = folder.write("k.ncu-rep", b"NVR\0\x08\x00\x00\x00 and more of it").unwrap();
     let arguments = ["profile", "--import", report.to_str().unwrap()];
     let refused = finish(folder.bare(&arguments).unwrap().env("PATH", &path)).unwrap();
-    assert!(refused.status.is_some_and(|status| status >= 2), "{refused:?}");
+    assert_eq!(refused.status, Some(2), "{refused:?}");
     assert!(refused.err.contains("ERR_NVGPUCTRPERM"), "{}", refused.err);
     assert_eq!(refused.out, "");
     let program = data("h200/lines.cu");
@@ -231,4 +231,54 @@ fn what_the_simulator_counted_is_a_page_too() {
     for told in ["by the simulator", "transpose_conflict", "32-way bank conflict", "There is no roofline"] {
         assert!(page.contains(told), "{told}");
     }
+}
+
+/// What the simulator can know of the traits that comments of `lines.cu` plant, by their first words, and what tells it. The others are
+/// spills, pipes, and what only time tells.
+const KNOWN: &[(&str, &str)] = &[
+    ("uncoalesced load", "uncoalesced-load"),
+    ("uncoalesced store", "uncoalesced-store"),
+    ("32-way bank conflict", "bank-conflict"),
+    ("divergent branch", "divergence"),
+    ("atomic contention", "atomics-same-address"),
+];
+
+/// The table stands in `docs/profiles.md`; `UPDATE_EXPECT=1` writes it anew.
+#[test]
+fn the_simulator_tells_each_trait_that_it_can_know_on_its_line_and_no_other() {
+    let folder = Folder::new().unwrap();
+    let program = data("h200/lines.cu");
+    let arguments =
+        ["profile", program.to_str().unwrap(), "--device", "sim:h200", "--format", "json", "--", "small"];
+    let finished = folder.run(&arguments).unwrap();
+    assert_eq!(finished.status, Some(0), "{}", finished.err);
+    let profile = finished.json().unwrap();
+    let source = fs::read_to_string(&program).unwrap();
+    let planted = source.lines().zip(1u64..).filter_map(|(line, number)| {
+        let text = line.split_once("// trait: ")?.1;
+        let (_, rule) = KNOWN.iter().find(|(words, _)| text.starts_with(words))?;
+        Some((number, text.to_owned(), *rule))
+    });
+    let planted: Vec<_> = planted.collect();
+    assert_eq!(planted.len(), KNOWN.len());
+    let launches = profile["launches"].as_array().unwrap().iter();
+    let mut told: Vec<(u64, String, String)> = Vec::new();
+    for (launch, explanation) in launches.zip(profile["explanations"].as_array().unwrap()) {
+        let kernel = launch["kernel"]["base"].as_str().unwrap();
+        for insight in explanation["insights"].as_array().unwrap() {
+            let rule = insight["rule"].as_str().unwrap();
+            if KNOWN.iter().any(|(_, known)| *known == rule) {
+                told.push((insight["place"]["line"].as_u64().unwrap(), rule.to_owned(), kernel.to_owned()));
+            }
+        }
+    }
+    told.sort();
+    let lines: Vec<_> = told.iter().map(|(line, rule, _)| (*line, rule.as_str())).collect();
+    assert_eq!(lines, planted.iter().map(|(line, _, rule)| (*line, *rule)).collect::<Vec<_>>());
+    let mut table =
+        "| kernel | planted | marked line | told by the simulator |\n|---|---|---|---|\n".to_owned();
+    for ((line, rule, kernel), (marked, text, _)) in told.iter().zip(&planted) {
+        table.push_str(&format!("| `{kernel}` | {text} | {marked} | {rule} at {line} |\n"));
+    }
+    expect_test::expect_file!["../../server/profiles/tests/data/profiles.simulator.md"].assert_eq(&table);
 }

@@ -81,14 +81,16 @@ pub(in crate::report) fn roofline(points: &[Point]) -> Result<String, ReportErro
             chart.draw_series([Circle::new(at, 5, style)])?;
         }
         for (label, at) in labels(points) {
-            let style = text(11).pos(Pos::new(HPos::Left, VPos::Center));
-            chart.draw_series([Text::new(label, at, style)])?;
+            // Beside the dot, on the side where there is room.
+            let (side, x) = if at.0 > 90.0 { (HPos::Right, at.0 - 1.3) } else { (HPos::Left, at.0 + 1.3) };
+            let style = text(11).pos(Pos::new(side, VPos::Center));
+            chart.draw_series([Text::new(label, (x, at.1), style)])?;
         }
         Ok(())
     })
 }
 
-/// Points whose labels would lie on each other share one, beside the first of them.
+/// Points whose labels would lie on each other share one, beside the rightmost of them.
 fn labels(points: &[Point]) -> Vec<(String, (f64, f64))> {
     const NEAR: (f64, f64) = (4.0, 3.0);
     const MOST: usize = 8;
@@ -97,7 +99,10 @@ fn labels(points: &[Point]) -> Vec<(String, (f64, f64))> {
         let near =
             |at: &(f64, f64)| (at.0 - point.compute).abs() < NEAR.0 && (at.1 - point.memory).abs() < NEAR.1;
         match groups.iter_mut().find(|(at, _)| near(at)) {
-            Some((_, labels)) => labels.push(&point.label),
+            Some((at, labels)) => {
+                at.0 = at.0.max(point.compute);
+                labels.push(&point.label);
+            }
             None => groups.push(((point.compute, point.memory), vec![&point.label])),
         }
     }
@@ -105,8 +110,6 @@ fn labels(points: &[Point]) -> Vec<(String, (f64, f64))> {
         many if many > MOST => format!("{}, …", labels[..MOST].join(", ")),
         _ => labels.join(", "),
     };
-    groups
-        .into_iter()
-        .map(|(at, labels)| (text(labels), ((at.0 + 1.3).clamp(0.0, 96.0), at.1.clamp(0.0, 100.0))))
-        .collect()
+    let inside = |at: (f64, f64)| (at.0.clamp(0.0, 100.0), at.1.clamp(0.0, 100.0));
+    groups.into_iter().map(|(at, labels)| (text(labels), inside(at))).collect()
 }
