@@ -228,7 +228,13 @@ fn what_the_simulator_counted_is_a_page_too() {
     let finished = folder.run(&arguments).unwrap();
     assert_eq!(finished.status, Some(0), "{}", finished.err);
     let page = assert_page(&folder.path().unwrap().join("sim.html"));
-    for told in ["by the simulator", "transpose_conflict", "32-way bank conflict", "There is no roofline"] {
+    for told in [
+        "by the simulator",
+        "tile[threadIdx.x][threadIdx.y]",
+        "transpose_conflict",
+        "32-way bank conflict",
+        "There is no roofline",
+    ] {
         assert!(page.contains(told), "{told}");
     }
 }

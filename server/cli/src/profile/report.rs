@@ -1,8 +1,10 @@
 //! `--report OUT.html`: the profile as a page, written at once or not at all.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use stitch_profiles::kernel::KernelLaunch;
 use stitch_profiles::note::{Note, NoteKind};
 use stitch_profiles::profile::Profile;
 use stitch_profiles::report::page;
@@ -85,9 +87,31 @@ fn put(path: &Path, page: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Larger sources are not shown line by line.
+const MOST_SOURCE: u64 = 4 << 20;
+
+/// Gives lines their text, which the simulator does not know: that of the files which it has just built and run.
+fn fill_in(launches: &mut [KernelLaunch]) {
+    let mut sources: HashMap<String, Vec<String>> = HashMap::new();
+    for line in launches.iter_mut().flat_map(|launch| &mut launch.lines).filter(|line| line.text.is_empty()) {
+        let lines = sources.entry(line.file.clone()).or_insert_with(|| source(Path::new(&line.file)));
+        if let Some(text) = (line.line as usize).checked_sub(1).and_then(|at| lines.get(at)) {
+            line.text.clone_from(text);
+        }
+    }
+}
+
+/// The lines of a source without their indentation; none where it can't be read.
+fn source(path: &Path) -> Vec<String> {
+    let is_small = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MOST_SOURCE);
+    let text = if is_small { std::fs::read(path).unwrap_or_default() } else { Vec::new() };
+    String::from_utf8_lossy(&text).lines().map(|line| line.trim().to_owned()).collect()
+}
+
 /// The profile with what else the simulator has to say.
 fn with_run(profile: &Profile, run: &Run<'_>) -> Profile {
     let mut profile = profile.clone();
+    fill_in(&mut profile.launches);
     let mut say = |text: String| profile.notes.push(Note::new(NoteKind::Remark, text));
     if let Some(share) = run.sample {
         say(format!(

@@ -107,6 +107,7 @@ fn bound(bound: Bound) -> &'static str {
 fn shape(launch: &KernelLaunch) -> String {
     let size = |sizes: Option<[u32; 3]>| sizes.map(words::extent);
     match (size(launch.shape.grid), size(launch.shape.block)) {
+        (Some(grid), Some(block)) if grid == "1" => format!("1 block of {block}"),
         (Some(grid), Some(block)) => format!("{grid} blocks of {block}"),
         (Some(grid), None) => format!("{grid} blocks"),
         (None, Some(block)) => format!("blocks of {block}"),
