@@ -2,6 +2,7 @@
 
 mod human;
 mod import;
+mod report;
 mod show;
 mod torch;
 mod work;
@@ -18,6 +19,7 @@ use stitch_verifier::profile::ladder::Rung;
 use stitch_verifier::simulation::Report as Simulated;
 use stitch_verifier::torch::find;
 
+use self::report::Place;
 use crate::format::{Format, print_json};
 use crate::setup::{ProgramArguments, PythonArguments};
 use crate::status::Status;
@@ -39,6 +41,9 @@ pub struct Arguments {
     /// Simulate only this share of the blocks: counters are scaled up, and results are wrong
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sample: Option<f64>,
+    /// Write a page of HTML for a browser, which needs nothing else
+    #[arg(long, value_name = "OUT.html")]
+    report: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -101,25 +106,48 @@ struct Run<'a> {
 /// Wrong usage; writing to `out`; a system that gives no threads.
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let surrounding = arguments.shared.surrounding()?;
+    let report = match arguments.report.as_deref().map(Place::new).transpose() {
+        Ok(report) => report,
+        Err(status) => return Ok(status),
+    };
+    let shown = Shown { format: arguments.format, report };
     match (&arguments.import, &arguments.program) {
-        (Some(file), _) => import::run(file, &surrounding, arguments, out),
-        (None, Some(target)) if find::is_python(target) => torch::run(target, arguments, &surrounding, out),
-        (None, Some(target)) => work::run(target, arguments, surrounding, out),
+        (Some(file), _) => import::run(file, &surrounding, &shown, out),
+        (None, Some(target)) if find::is_python(target) => {
+            torch::run(target, arguments, &surrounding, &shown, out)
+        }
+        (None, Some(target)) => work::run(target, arguments, surrounding, &shown, out),
         // clap asks for one of the two.
         (None, None) => Ok(Status::Usage),
     }
 }
 
-/// Prints a profile in the format that was asked for.
-fn print(profile: &Profile, run: Option<Run<'_>>, arguments: &Arguments, out: &mut impl Write) -> Result<()> {
-    let limits = profile.system.as_ref().map(|system| system::explain(system, profile.python.as_ref()));
-    let limits = limits.unwrap_or_default();
-    let explanations: Vec<kernel::Explanation> = profile.launches.iter().map(kernel::explain).collect();
-    match arguments.format {
-        Format::Json => print_json(out, &Report { profile, limits, explanations, run })?,
-        Format::Human => show::print(profile, &limits, &explanations, run.as_ref(), out)?,
+/// Where a profile is shown.
+struct Shown {
+    format: Format,
+    report: Option<Place>,
+}
+
+impl Shown {
+    /// Prints a profile in the format that was asked for and writes its page. Gives the status to end with: `status`, or a worse one where
+    /// there is no page.
+    fn print(
+        &self,
+        profile: &Profile,
+        run: Option<Run<'_>>,
+        status: Status,
+        out: &mut impl Write,
+    ) -> Result<Status> {
+        let limits = profile.system.as_ref().map(|system| system::explain(system, profile.python.as_ref()));
+        let limits = limits.unwrap_or_default();
+        let explanations: Vec<kernel::Explanation> = profile.launches.iter().map(kernel::explain).collect();
+        let written = self.report.as_ref().map_or(Ok(()), |place| place.write(profile, run.as_ref()));
+        match self.format {
+            Format::Json => print_json(out, &Report { profile, limits, explanations, run })?,
+            Format::Human => show::print(profile, &limits, &explanations, run.as_ref(), out)?,
+        }
+        Ok(written.map_or_else(|worse| status.worse(worse), |()| status))
     }
-    Ok(())
 }
 
 /// Files of the working folder that are looked at, to find those that a trace names.

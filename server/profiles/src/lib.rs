@@ -12,6 +12,7 @@ pub mod place;
 pub mod profile;
 pub mod python;
 pub mod read_error;
+pub mod report;
 pub mod sanitizer;
 pub mod sniff;
 pub mod system;

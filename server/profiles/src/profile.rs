@@ -63,6 +63,30 @@ pub struct NotTaken {
     pub why: String,
 }
 
+/// The JSON schema of a profile as the command line prints it, [`SCHEMA`]. Beside it, `stitchcuda profile --format json` prints what rules say:
+/// `limits` of the program and `explanations` of launches.
+pub fn profile_schema() -> serde_json::Value {
+    let settings = schemars::generate::SchemaSettings::draft07();
+    let mut schema = settings.into_generator().into_root_schema_for::<Printed>().to_value();
+    schema["title"] = SCHEMA.into();
+    schema["properties"]["schema"] = serde_json::json!({ "const": SCHEMA });
+    schema
+}
+
+/// A profile with what rules say of it.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "for its schema alone")]
+struct Printed {
+    #[serde(flatten)]
+    profile: Profile,
+    /// What limits the program, the largest gain first.
+    #[serde(default)]
+    limits: Vec<crate::system::Insight>,
+    /// What limits each launch, in the order of `launches`.
+    #[serde(default)]
+    explanations: Vec<crate::kernel::Explanation>,
+}
+
 impl Profile {
     /// A profile in which nothing is known yet.
     pub fn new(target: impl Into<String>, way: Way) -> Self {
@@ -83,5 +107,16 @@ impl Profile {
     pub fn has_kernels(&self) -> bool {
         let recorded = self.system.as_ref().and_then(|system| system.kernels.as_ref());
         !self.launches.is_empty() || recorded.is_some_and(|kernels| !kernels.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_is_the_one_in_the_documentation() {
+        let schema = serde_json::to_string_pretty(&profile_schema()).unwrap() + "\n";
+        expect_test::expect_file!["../../../docs/profile.schema.json"].assert_eq(&schema);
     }
 }

@@ -10,7 +10,7 @@ use stitch_session::jobs::{JobError, JobKind, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_verifier::profile::import::{ImportError, import};
 
-use super::{Arguments, print, workspace};
+use super::{Shown, workspace};
 use crate::interrupt;
 use crate::progress::Spinner;
 use crate::settings::Surrounding;
@@ -23,7 +23,7 @@ use crate::status::Status;
 pub(super) fn run(
     file: &Path,
     surrounding: &Surrounding,
-    arguments: &Arguments,
+    shown: &Shown,
     out: &mut impl Write,
 ) -> Result<Status> {
     let search = surrounding.search(&surrounding.config_for(None));
@@ -31,12 +31,12 @@ pub(super) fn run(
     let workspace = workspace(&surrounding.folder);
     let imported = interrupt::until_done(1, |jobs, _| async move {
         let spinner = Spinner::new();
-        let shown = spinner.clone();
+        let saying = spinner.clone();
         let job = Job::new(JobKind::Profile, format!("Import {}", path.display()));
         let handle = jobs.start(job, move |context| async move {
             let toolkit = discovery::find(&search).chosen;
             let tools = discovery::profilers(&search, toolkit.as_ref());
-            shown.say("reading");
+            saying.say("reading");
             Ok::<_, JobError>(import(&path, &tools, &workspace, context.cancellation()).await)
         });
         let result = handle.wait().await;
@@ -55,11 +55,11 @@ pub(super) fn run(
             return Ok(Status::Bad);
         }
     };
-    print(&profile, None, arguments, out)?;
     let is_wrong = profile.defects.iter().any(|defect| defect.severity() != Severity::Hint);
     let from_sanitizer = matches!(kind, FileKind::SanitizerText | FileKind::SanitizerXml);
     let is_empty = !profile.has_kernels() && !from_sanitizer;
-    Ok(if is_wrong || is_empty { Status::Bad } else { Status::Good })
+    let status = if is_wrong || is_empty { Status::Bad } else { Status::Good };
+    shown.print(&profile, None, status, out)
 }
 
 fn status_of(error: &ImportError) -> Status {

@@ -12,7 +12,7 @@ use stitch_verifier::torch::request::{Request, TorchError};
 use stitch_verifier::torch::subject::Subject;
 use stitch_verifier::torch::verify::profiled::{ProfileError, profile};
 
-use super::{Arguments, print, workspace};
+use super::{Arguments, Shown, workspace};
 use crate::interrupt;
 use crate::progress::Spinner;
 use crate::settings::Surrounding;
@@ -28,6 +28,7 @@ pub(super) fn run(
     name: &str,
     arguments: &Arguments,
     surrounding: &Surrounding,
+    page: &Shown,
     out: &mut impl Write,
 ) -> Result<Status> {
     let subject = match subject(name, arguments, surrounding) {
@@ -89,8 +90,8 @@ pub(super) fn run(
     profile.notes.append(&mut system.notes);
     profile.notes.append(&mut python.notes);
     (profile.system, profile.python) = (Some(system), Some(python));
-    print(&profile, None, arguments, out)?;
-    Ok(if profile.has_kernels() { Status::Good } else { Status::Bad })
+    let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
+    page.print(&profile, None, status, out)
 }
 
 /// What is profiled: what was named, or a candidate for it, with its inputs.

@@ -20,7 +20,7 @@ use stitch_verifier::program::{
 use stitch_verifier::simulation::{Options, Report as Simulated, SimulationError, checks};
 use tokio_util::sync::CancellationToken;
 
-use super::{Arguments, Run, print};
+use super::{Arguments, Run, Shown};
 use crate::interrupt;
 use crate::progress::Spinner;
 use crate::settings::Surrounding;
@@ -50,6 +50,7 @@ pub(super) fn run(
     name: &str,
     arguments: &Arguments,
     surrounding: Surrounding,
+    page: &Shown,
     out: &mut impl Write,
 ) -> Result<Status> {
     let target = setup::target(&surrounding, name, &arguments.shared.with)?;
@@ -119,10 +120,10 @@ pub(super) fn run(
             Ok(Status::Bad)
         }
         Ok(Err(failure)) => Ok(failed(&failure)),
-        Ok(Ok(Outcome::Ran(ran))) => print_run(arguments, name, &device, &ran, out),
+        Ok(Ok(Outcome::Ran(ran))) => print_run(arguments.sample, page, name, &device, &ran, out),
         Ok(Ok(Outcome::Profile(profile))) => {
-            print(&profile, None, arguments, out)?;
-            Ok(if profile.has_kernels() { Status::Good } else { Status::Bad })
+            let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
+            page.print(&profile, None, status, out)
         }
     }
 }
@@ -199,7 +200,8 @@ fn failed(failure: &Failure) -> Status {
 }
 
 fn print_run(
-    arguments: &Arguments,
+    sample: Option<f64>,
+    page: &Shown,
     target: &str,
     device: &str,
     ran: &Ran,
@@ -227,8 +229,7 @@ fn print_run(
     let mut profile = Profile::new(target, Way { by: Rung::Simulator.to_string(), ..Way::default() });
     profile.device = Some(device.to_owned());
     profile.launches = simulated::launches(simulated, device);
-    let run = Run { sample: arguments.sample, exit_status, signal, simulated };
-    print(&profile, Some(run), arguments, out)?;
+    let run = Run { sample, exit_status, signal, simulated };
     let good = exit_status == Some(0) && simulated.faults.is_empty() && !simulated.kernels.is_empty();
-    Ok(if good { Status::Good } else { Status::Bad })
+    page.print(&profile, Some(run), if good { Status::Good } else { Status::Bad }, out)
 }

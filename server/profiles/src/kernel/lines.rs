@@ -3,6 +3,8 @@
 //! Where machine code was counted, lines are made of it: an instruction that was inlined from a header counts for the line of the kernel's
 //! own file, and loads are told from stores. Otherwise the profiler's own line counters are taken.
 
+mod plain;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -61,6 +63,8 @@ pub(super) fn evidence(launch: &KernelLaunch, measure: Measure) -> Option<Vec<Li
         Measure::Stores => sectors(launch, Access::GlobalStore)?,
         Measure::Conflicts => conflicts(launch)?,
         Measure::Local => local(launch)?,
+        Measure::Divergence if launch.instructions.is_empty() => plain::divergence(launch)?,
+        Measure::SameAddress if launch.instructions.is_empty() => plain::same_address(launch)?,
         Measure::Divergence => divergence(launch)?,
         Measure::SameAddress => same_address(launch)?,
         Measure::Doubles => doubles(launch)?,

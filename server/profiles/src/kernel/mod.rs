@@ -13,6 +13,7 @@ mod name;
 mod roofline;
 mod rules;
 mod sass;
+mod stalls;
 mod table;
 
 pub use explain::{Explanation, Gain, Insight, RelatedLine, explain};
@@ -27,4 +28,5 @@ pub use model::{
 pub use name::kernel_name;
 pub use roofline::{BALANCED, BUSY, Bound, Class, Level, SATURATED};
 pub use rules::{At, Condition, Format, Rule, rules};
+pub use stalls::stall_shares;
 pub use table::{LineRow, line_table};

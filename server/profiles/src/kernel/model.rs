@@ -167,6 +167,12 @@ pub struct Counters {
     /// Wavefronts that the same accesses need at least. The ratio is the N of an N-way bank conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefronts_ideal: Option<u64>,
+    /// Lanes that do a global atomic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atomic_lanes: Option<u64>,
+    /// Different addresses that the lanes of a warp meet at, summed over warps. The simulator alone counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atomic_addresses: Option<u64>,
     /// Samples of warps that were here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
@@ -208,6 +214,8 @@ impl Counters {
         sum(&mut self.local_sectors, other.local_sectors);
         sum(&mut self.wavefronts, other.wavefronts);
         sum(&mut self.wavefronts_ideal, other.wavefronts_ideal);
+        sum(&mut self.atomic_lanes, other.atomic_lanes);
+        sum(&mut self.atomic_addresses, other.atomic_addresses);
         sum(&mut self.samples, other.samples);
         for (stall, samples) in &other.stalls {
             *self.stalls.entry(*stall).or_insert(0) += samples;

@@ -80,6 +80,8 @@ fn the_documentation_shows_what_was_proven() {
     );
     page.push_str("| kernel | rule | estimated | twin | took | the twin took | saved |\n|---|---|---|---|---|---|---|\n");
     page.push_str(&gains(&reports[0]));
+    page.push_str("\nThe simulator tells, of the same program at the small size, what it can know: not spills, pipes, stalls and what only time tells.\n\n");
+    page.push_str(include_str!("../data/profiles.simulator.md"));
     page.push_str("\n## Rules for kernels\n\n");
     page.push_str(include_str!("../data/profiles.rules.md"));
     page.push_str("\n| rule | code | holds when | told at | thresholds from | estimated gain |\n|---|---|---|---|---|---|\n");

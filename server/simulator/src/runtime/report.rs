@@ -63,8 +63,14 @@ fn counters<S: serde::Serializer>(counters: &LaunchCounters, to: S) -> Result<S:
         .instructions
         .iter()
         .map(|one| {
-            let place = one.place.as_ref().map(|place| (&place.file, place.line));
-            serde_json::json!({ "ptx_line": one.ptx_line, "place": place, "opcode": one.opcode, "count": count(&one.count) })
+            let (place, inlined_at) = lines_of(one.place.as_ref());
+            serde_json::json!({
+                "ptx_line": one.ptx_line,
+                "place": place,
+                "inlined_at": inlined_at,
+                "opcode": one.opcode,
+                "count": count(&one.count),
+            })
         })
         .collect();
     let mut map = to.serialize_map(None)?;
@@ -149,7 +155,7 @@ pub struct DefectReport(pub Defect);
 /// File and line of a place, and those where its function was inlined.
 type Lines = (Option<(String, u32)>, Option<(String, u32)>);
 
-fn lines(of: Option<&SourcePlace>) -> Lines {
+fn lines_of(of: Option<&SourcePlace>) -> Lines {
     let inlined_at = of.and_then(|place| place.inlined_at.as_ref());
     (
         of.map(|place| (place.file.clone(), place.line)),
@@ -160,9 +166,9 @@ fn lines(of: Option<&SourcePlace>) -> Lines {
 impl Serialize for DefectReport {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let defect = &self.0;
-        let (place, inlined_at) = lines(defect.place.as_ref());
+        let (place, inlined_at) = lines_of(defect.place.as_ref());
         let other = defect.other.as_ref().map(|other| {
-            let (place, inlined_at) = lines(other.place.as_ref());
+            let (place, inlined_at) = lines_of(other.place.as_ref());
             serde_json::json!({
                 "what": other.what,
                 "block": other.block,

@@ -112,8 +112,11 @@ fn volume(sizes: [u32; 3]) -> u64 {
 /// Lines, made of their instructions, so that local memory is not taken for global.
 fn lines(kernel: &Kernel) -> Vec<SourceLine> {
     let mut lines: BTreeMap<(&str, u32), SourceLine> = BTreeMap::new();
-    for instruction in &kernel.counters.instructions {
-        let Some((file, number)) = &instruction.place else { continue };
+    let instructions = &kernel.counters.instructions;
+    let own = instructions.iter().find(|instruction| instruction.inlined_at.is_none());
+    let own = own.and_then(|instruction| instruction.place.as_ref()).map(|(file, _)| file.as_str());
+    for instruction in instructions {
+        let Some((file, number)) = place(instruction, own) else { continue };
         let line = lines.entry((file, *number)).or_insert_with(|| SourceLine {
             file: file.clone(),
             line: *number,
@@ -126,6 +129,13 @@ fn lines(kernel: &Kernel) -> Vec<SourceLine> {
     lines.into_values().collect()
 }
 
+/// Where an instruction counts: one of a header, at the line of the kernel's own file that it was inlined into.
+fn place<'a>(instruction: &'a Instruction, own: Option<&str>) -> Option<&'a (String, u32)> {
+    let is_own = |place: &&(String, u32)| Some(place.0.as_str()) == own;
+    let place = instruction.place.as_ref();
+    place.filter(is_own).or_else(|| instruction.inlined_at.as_ref().filter(is_own)).or(place)
+}
+
 fn counters(count: &Count, access: Option<Access>) -> Counters {
     let mut counters = Counters {
         instructions: Some(count.warps),
@@ -134,6 +144,10 @@ fn counters(count: &Count, access: Option<Access>) -> Counters {
         divergent_branches: Some(count.divergent),
         ..Counters::default()
     };
+    if access == Some(Access::GlobalAtomic) {
+        counters.atomic_lanes = Some(count.guarded);
+        counters.atomic_addresses = Some(count.guarded.saturating_sub(count.serialised));
+    }
     // What an instruction does not do is not counted, as in a profiler's page.
     match access {
         Some(Access::LocalLoad | Access::LocalStore) => counters.local_sectors = Some(count.sectors),

@@ -109,6 +109,9 @@ pub struct Instruction {
     pub ptx_line: u32,
     /// Source file and line, where they are known.
     pub place: Option<(String, u32)>,
+    /// File and line of the call, where its function was inlined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inlined_at: Option<(String, u32)>,
     /// Opcode with its modifiers.
     pub opcode: String,
     /// What was counted.

@@ -1,0 +1,121 @@
+//! What lines and modules of Python cost.
+
+use serde::Serialize;
+
+use super::words;
+use crate::kernel::kernel_name;
+use crate::python::{LineCopies, LineSum, Part, Precision, PythonTime};
+
+/// Lines and modules that are listed.
+const MOST_LINES: usize = 60;
+const MOST_MODULES: usize = 60;
+/// Kernels and operators that are named at a line.
+const MOST_NAMES: usize = 3;
+
+/// The time of the device by line and by module.
+#[derive(Debug, Serialize)]
+pub(super) struct PythonView {
+    kernel: String,
+    attributed: String,
+    lines: Vec<LineView>,
+    lines_left_out: usize,
+    of_functions: bool,
+    modules: Vec<ModuleView>,
+    modules_left_out: usize,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct LineView {
+    place: String,
+    function: String,
+    heat: u32,
+    time: String,
+    share: String,
+    width: String,
+    launches: String,
+    backward: Option<String>,
+    kernels: Vec<String>,
+    operators: Vec<String>,
+    remarks: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ModuleView {
+    path: String,
+    time: String,
+    own: String,
+    share: String,
+    width: String,
+    launches: String,
+}
+
+impl PythonView {
+    /// Of the times of a program.
+    pub(super) fn of(python: &PythonTime) -> Self {
+        let hottest = python.lines.iter().map(|line| line.share).fold(0.0, f64::max);
+        let part = match python.kernel_ns {
+            0 => 0.0,
+            all => python.attributed_ns as f64 / all as f64,
+        };
+        let module = |module: &crate::python::ModuleSum| ModuleView {
+            path: module.path.clone(),
+            time: words::whole_time(module.kernel_ns),
+            own: words::whole_time(module.own_ns),
+            share: words::share(module.share),
+            width: words::width(module.share),
+            launches: words::count(module.launches),
+        };
+        Self {
+            kernel: words::whole_time(python.kernel_ns),
+            attributed: words::share(part),
+            lines: python.lines.iter().take(MOST_LINES).map(|sum| line(sum, hottest)).collect(),
+            lines_left_out: python.lines.len().saturating_sub(MOST_LINES),
+            of_functions: python.lines.iter().any(|line| line.precision == Precision::Function),
+            modules: python.modules.iter().take(MOST_MODULES).map(module).collect(),
+            modules_left_out: python.modules.len().saturating_sub(MOST_MODULES),
+            notes: python.notes.iter().map(|note| note.text.clone()).collect(),
+        }
+    }
+}
+
+fn line(sum: &LineSum, hottest: f64) -> LineView {
+    let mut remarks = Vec::new();
+    let waits = sum.waits.iter().fold((0, 0), |(count, ns), wait| (count + wait.count, ns + wait.ns));
+    if waits.0 > 0 {
+        let times = words::counted(waits.0, "time", "times");
+        remarks.push(format!("waits {times}, {}", words::whole_time(waits.1)));
+    }
+    remarks.extend(copies("to the device", sum.to_device));
+    remarks.extend(copies("to the host", sum.to_host));
+    LineView {
+        place: format!("{}:{}", sum.file, sum.line),
+        function: sum.function.clone(),
+        heat: if hottest > 0.0 { (sum.share / hottest * 10.0).round() as u32 } else { 0 },
+        time: words::whole_time(sum.kernel_ns),
+        share: words::share(sum.share),
+        width: words::width(sum.share),
+        launches: words::counted(sum.launches, "kernel", "kernels"),
+        backward: (sum.backward_ns > 0).then(|| words::whole_time(sum.backward_ns)),
+        kernels: named(&sum.kernels, |name| kernel_name(name).base),
+        operators: named(&sum.operators, str::to_owned),
+        remarks,
+    }
+}
+
+fn named(parts: &[Part], shown: impl Fn(&str) -> String) -> Vec<String> {
+    let named = parts.iter().filter(|part| !part.name.is_empty()).take(MOST_NAMES);
+    named.map(|part| shown(&part.name)).collect()
+}
+
+fn copies(way: &str, copies: LineCopies) -> Option<String> {
+    let pageable = match copies.pageable {
+        0 => String::new(),
+        pageable if pageable == copies.count => ", pageable".to_owned(),
+        pageable => format!(", {} of them pageable", words::count(pageable)),
+    };
+    (copies.count > 0).then(|| {
+        let times = words::counted(copies.count, "copy", "copies");
+        format!("{times} {way}: {} in {}{pageable}", words::size(copies.bytes), words::whole_time(copies.ns))
+    })
+}
