@@ -1,30 +1,28 @@
-//! Runs a program on the simulator, and keeps what each of its lines moves: the heat of lines, until their function changes.
+//! Has profilers look at a document, or the simulator, and tells what they saw at its lines: findings, hints and heat, until their function changes.
 //!
-//! There is one profile a document, of the text that was on disk when it was made. It counts; a time by line is not known from it.
+//! There is one profile a document, of the text that was on disk when it was made.
+
+mod record;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use stitch_analysis::FunctionKind;
-use stitch_analysis::{Analysis, Language};
+use stitch_analysis::{Analysis, FunctionKind, Language};
 use stitch_findings::{Batch, Finding, Producer, Span};
 use stitch_profiles::place::{self, Target};
-use stitch_profiles::profile::{Profile as Recorded, Way};
-use stitch_session::config::{Device, OnSaveProfile};
-use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
-use stitch_verifier::profile::ladder::Rung;
-use stitch_verifier::profile::simulated;
-use stitch_verifier::program::{self, Builder, End, Program, Running};
-use stitch_verifier::simulation::{Options, Report, Source};
+use stitch_profiles::profile::Profile as Recorded;
+use stitch_session::config::OnSaveProfile;
+use stitch_session::jobs::{JobError, JobId, JobKind, Limit, Request};
 
 use crate::configuration;
 use crate::documents::Document;
+use crate::optimize::target;
 use crate::session::Session;
-use crate::toolkit;
 use crate::uri::Key;
 use crate::view::edit_between;
+use record::Made;
 
 /// How long the program may run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
@@ -34,9 +32,6 @@ const ON_SAVE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A profile that took less is made again by itself when the file is saved.
 const SHORT: Duration = Duration::from_secs(10);
-
-/// The device that is simulated where none is configured.
-const USUAL: &str = "h200";
 
 /// What one line moves.
 #[derive(Clone, Debug, PartialEq)]
@@ -152,8 +147,11 @@ pub fn start(session: &Arc<Session>, document: &Arc<Document>) -> Result<JobId, 
 }
 
 fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Result<JobId, String> {
-    if document.to_analyse() != Some(Language::Cuda) {
-        return Err("only CUDA programs can be profiled so far".to_owned());
+    match document.to_analyse() {
+        Some(Language::Cuda) => {}
+        // Whether there is something to profile is seen before a job is begun.
+        Some(Language::Python) => drop(target(session, document, None)?),
+        None => return Err("only CUDA and Python files can be profiled".to_owned()),
     }
     if !session.configuration.is_trusted() {
         return Err("the workspace is not trusted, and the program would be run".to_owned());
@@ -169,7 +167,20 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
         .limit(Limit::Processor);
     let (for_job, profiled) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
-        let profile = Arc::new(work(&for_job, &profiled, path.clone(), name, reason, &context).await?);
+        let began = Instant::now();
+        let (text, language) = (profiled.text.to_source(), profiled.to_analyse().unwrap_or(Language::Cuda));
+        let made = record::record(&for_job, &profiled, path.clone(), name, reason.limit(), &context).await;
+        let Made { lines, device, recorded, defects } = match made {
+            // Nobody asked: the last profile stays, and says that it is old.
+            Err(JobError::Failed(why)) if reason == Reason::Saved => {
+                context.note(format!("not profiled: {why}"));
+                return Ok(());
+            }
+            made => made?,
+        };
+        let functions = Analysis::of(language, &text).function_spans();
+        let took = began.elapsed();
+        let profile = Arc::new(Profile { text, functions, lines, device, recorded, defects, took });
         // Kept first: whoever reads what is told may save at once.
         for_job.profiles.keep(&profiled.key, profile.clone());
         tell(&for_job, &profiled, &path, &profile);
@@ -179,66 +190,12 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
     Ok(job.id())
 }
 
-async fn work(
-    session: &Arc<Session>,
-    document: &Document,
-    path: PathBuf,
-    name: String,
-    reason: Reason,
-    context: &Context,
-) -> Result<Profile, JobError> {
-    let began = Instant::now();
-    let text = document.text.to_source();
-    let config = session.configuration.for_path(Some(&path));
-    let workspace = session.configuration.project_of(&path);
-    let toolkit = toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
-    let wanted = match &config.device {
-        Device::Simulator(name) => Device::Simulator(name.clone()),
-        Device::Auto | Device::Cuda(_) | Device::Cpu => Device::Simulator(USUAL.to_owned()),
-    };
-    let device = program::choose(&wanted).await.map_err(JobError::failed)?;
-    session.board.write(context.id(), |card| card.device = Some(device.id()));
-    let builder =
-        Builder::prepare(device.clone(), toolkit, config, workspace).await.map_err(JobError::Failed)?;
-    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-    let program = Program { name, sources: vec![path], folder, ..Program::default() };
-    context.progress("building", None);
-    let built = program::build(&builder, &program, context.cancellation()).await.map_err(JobError::failed)?;
-    context.progress("simulating", None);
-    let executable = std::env::current_exe().map_err(JobError::failed)?;
-    let running = Running {
-        device: device.clone(),
-        arguments: Vec::new(),
-        time_limit: reason.limit(),
-        simulation: Options { executable, counters: true, ..Options::default() },
-    };
-    let ran = program::run(&built, &running, context.cancellation()).await.map_err(JobError::failed)?;
-    let report = match (&ran.end, &ran.report) {
-        (End::Status(_) | End::Signal(_), Some(report)) => report,
-        (End::Ended(why), _) => return Err(JobError::failed(why)),
-        _ => return Err(JobError::failed("The program came to no end in its time, or used no device.")),
-    };
-    let lines = lines(report, &program, &text);
-    let most = lines.iter().max_by_key(|line| line.weight);
-    context.note(
-        most.map_or("no line moves anything".to_owned(), |line| format!("the heaviest line: {}", line.words)),
-    );
-    let functions = Analysis::of(Language::Cuda, &text).function_spans();
-    let mut recorded =
-        Recorded::new(program.name.as_str(), Way { by: Rung::Simulator.to_string(), ..Way::default() });
-    recorded.device = Some(device.id());
-    recorded.launches = simulated::launches(report, &device.id());
-    let defects = report.findings(&Source::new(document.path.as_deref().unwrap_or(Path::new("")), &text));
-    let (device, took) = (device.id(), began.elapsed());
-    Ok(Profile { text, functions, lines, device, recorded, defects, took })
-}
-
 /// Producers whose findings a profile makes.
 const PRODUCERS: [Producer; 4] = [Producer::Ncu, Producer::Nsys, Producer::Sanitizer, Producer::Sim];
 
 /// Puts what rules say of a profile into the store, in place of what they said of the last.
 fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Profile) {
-    let analysis = Analysis::of(Language::Cuda, &profile.text);
+    let analysis = Analysis::of(document.to_analyse().unwrap_or(Language::Cuda), &profile.text);
     let functions = analysis.outline().functions.iter();
     let kernels = functions.filter(|function| function.kind == FunctionKind::Kernel);
     let kernels: Vec<(String, Span)> =
@@ -267,35 +224,10 @@ fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Prof
     configuration::refresh(session);
 }
 
-/// The lines of the program's own file, over all kernels.
-fn lines(report: &Report, program: &Program, text: &str) -> Vec<Moved> {
-    let own = program.sources.first().and_then(|path| path.file_name());
-    let starts: Vec<usize> =
-        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-    let mut found: HashMap<u32, (u64, Vec<String>)> = HashMap::new();
-    for line in report.kernels.iter().flat_map(|kernel| &kernel.counters.lines) {
-        if line.count.weight() > 0 && std::path::Path::new(&line.file).file_name() == own {
-            let (weight, words) = found.entry(line.line).or_default();
-            *weight += line.count.weight();
-            words.push(line.count.words());
-        }
-    }
-    let place = |number: u32| {
-        let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        let start = *starts.get(index)?;
-        let line = text[start..].lines().next().unwrap_or_default();
-        Some(Span::new(start + (line.len() - line.trim_start().len()), start + line.len()))
-    };
-    let moved = |(number, (weight, words)): (u32, (u64, Vec<String>))| {
-        Some(Moved { span: place(number)?, weight, words: words.join("; ") })
-    };
-    let mut lines: Vec<Moved> = found.into_iter().filter_map(moved).collect();
-    lines.sort_by_key(|line| line.span.start);
-    lines
-}
-
 #[cfg(test)]
 mod tests {
+    use stitch_profiles::profile::Way;
+
     use super::*;
 
     #[test]

@@ -10,9 +10,8 @@ use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_toolchain::process::Scratch;
 use stitch_verifier::measure::program_of;
-use stitch_verifier::profile::cuda::{CollectError, Order, collect};
-use stitch_verifier::profile::ladder::{Here, Kind, Rung};
-use stitch_verifier::profile::remember::Memory;
+use stitch_verifier::profile::cuda::{CollectError, Order, collect, here};
+use stitch_verifier::profile::ladder::{Kind, Rung};
 use stitch_verifier::profile::simulated;
 use stitch_verifier::program::{
     BuildError, Builder, Built, End, Ran, RunDevice, RunError, Running, Target, build, run as run_program,
@@ -161,11 +160,8 @@ impl OnGpu<'_> {
         say: &(dyn Fn(&str) + Sync),
         cancel: &CancellationToken,
     ) -> std::result::Result<Profile, CollectError> {
-        let profilers = discovery::profilers(self.search, Some(&self.builder.toolkit));
         let cache = Cache::configured(&self.builder.config.cache, &Folders::find());
-        let memory = Memory::of(cache, self.search, &profilers);
-        let counters = discovery::counters(self.search);
-        let here = Here { profilers, counters, refused: memory.refused() };
+        let (here, memory) = here(self.search, &self.builder.toolkit, cache);
         let (target, kind, only) = (self.target, self.kind, self.only);
         let order = Order { target, kind, built, running, here: &here, only, memory: &memory };
         collect(&order, say, cancel).await

@@ -7,6 +7,8 @@ use stitch_profiles::ncu as pages;
 use stitch_profiles::note::{Note, NoteKind};
 use stitch_profiles::profile::{NotTaken, Profile, Way};
 use stitch_profiles::system::System;
+use stitch_session::cache::Cache;
+use stitch_toolchain::discovery::{self, Search, Toolkit};
 use tokio_util::sync::CancellationToken;
 
 use super::ladder::{Here, Kind, Plan, Rung, Where, plan};
@@ -39,6 +41,14 @@ pub struct Order<'a> {
     pub only: Option<Rung>,
     /// Where what does not work here is written down.
     pub memory: &'a Memory,
+}
+
+/// What is known of this machine's profilers: those of the toolkit, on `PATH` and in the usual places, and what was found out about them before.
+pub fn here(search: &Search, toolkit: &Toolkit, cache: Cache) -> (Here, Memory) {
+    let profilers = discovery::profilers(search, Some(toolkit));
+    let memory = Memory::of(cache, search, &profilers);
+    let (counters, refused) = (discovery::counters(search), memory.refused());
+    (Here { profilers, counters, refused }, memory)
 }
 
 /// Why nothing was collected.
