@@ -172,7 +172,7 @@ fn an_ncu_without_permission_is_in_nobodys_way_on_the_simulator() {
     assert_eq!(refused.status, Some(2), "{refused:?}");
     assert!(refused.err.contains("ERR_NVGPUCTRPERM"), "{}", refused.err);
     assert_eq!(refused.out, "");
-    let program = data("h200/lines.cu");
+    let program = data("../../../simulator/src/machine/tests/ptx/lines.cu");
     let arguments =
         ["profile", program.to_str().unwrap(), "--device", "sim:h200", "--format", "json", "--", "small"];
     let finished = finish(folder.command(&arguments).unwrap().env("PATH", &path)).unwrap();
@@ -222,7 +222,7 @@ fn a_report_that_can_not_be_written_is_said_before_anything_is_done() {
 #[test]
 fn what_the_simulator_counted_is_a_page_too() {
     let folder = Folder::new().unwrap();
-    let program = data("h200/lines.cu");
+    let program = data("../../../simulator/src/machine/tests/ptx/lines.cu");
     let arguments =
         ["profile", program.to_str().unwrap(), "--device", "sim:h200", "--report", "sim.html", "--", "small"];
     let finished = folder.run(&arguments).unwrap();
@@ -253,7 +253,7 @@ const KNOWN: &[(&str, &str)] = &[
 #[test]
 fn the_simulator_tells_each_trait_that_it_can_know_on_its_line_and_no_other() {
     let folder = Folder::new().unwrap();
-    let program = data("h200/lines.cu");
+    let program = data("../../../simulator/src/machine/tests/ptx/lines.cu");
     let arguments =
         ["profile", program.to_str().unwrap(), "--device", "sim:h200", "--format", "json", "--", "small"];
     let finished = folder.run(&arguments).unwrap();

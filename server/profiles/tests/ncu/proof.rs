@@ -40,7 +40,7 @@ fn kernel_of(line: &str) -> Option<String> {
 }
 
 pub(crate) fn planted() -> Vec<Planted> {
-    let source = std::fs::read_to_string(data("h200/lines.cu")).unwrap();
+    let source = std::fs::read_to_string(data("../../../simulator/src/machine/tests/ptx/lines.cu")).unwrap();
     let mut kernel = String::new();
     let mut above: Option<String> = None;
     let mut found = Vec::new();
