@@ -14,6 +14,7 @@ mod generate;
 mod keys;
 mod model;
 mod optimize;
+mod runs;
 mod settings;
 mod severity;
 mod sources;
@@ -23,11 +24,11 @@ mod warning;
 pub use generate::{luacats, markdown, package_json_properties, restricted_keys, schema, vimdoc};
 pub use keys::{Key, PathKind, keys};
 pub use model::{
-    Architecture, Cache, Checks, Clang, CodeLens, Compile, Config, Device, Diagnostics, Files, Hover,
-    InlayHints, Level, Log, LogLevel, Nvcc, Occupancy, OnSave, OnSaveProfile, StaleHints, StaticRules,
-    Switch,
+    Architecture, Cache, Clang, CodeLens, Compile, Config, Device, Diagnostics, Files, Hover, InlayHints,
+    Level, Log, LogLevel, Nvcc, Occupancy, StaleHints, StaticRules, Switch,
 };
 pub use optimize::{EngineChoice, Model, Optimize};
+pub use runs::{Checks, OnSave, OnSaveProfile};
 pub use settings::{FILE_NAME, Folder, Settings, Surroundings, workspace_of};
 pub use target::{NamedTarget, Precision, Target};
 pub use warning::{Position, Source, Warning};

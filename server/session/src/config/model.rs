@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::optimize::{Model, Optimize};
+use super::runs::{OnSave, Simulator, Verify};
 
 /// All settings of StitchCUDA.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,22 +54,6 @@ pub struct Config {
     pub device: Device,
 }
 
-/// How much a verification may take.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Verify {
-    /// How many seconds taking the times of PyTorch code may take, while it has the device alone. It ends before, as soon as the interval of the
-    /// speedup is narrower than 1 % on either side, or can't become so.
-    #[schemars(range(min = 0.1, max = 600))]
-    pub timing_seconds: f64,
-}
-
-impl Default for Verify {
-    fn default() -> Self {
-        Self { timing_seconds: 5.0 }
-    }
-}
-
 /// The compiler that has the last word on CUDA code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -101,27 +86,6 @@ impl Default for Compile {
     fn default() -> Self {
         Self { on_save: true, time_limit_seconds: 120 }
     }
-}
-
-/// What else is done when a file is saved.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct OnSave {
-    /// Whether a CUDA program is profiled again when its file is saved. In a workspace that is not trusted nothing is run.
-    pub profile: OnSaveProfile,
-}
-
-/// Whether a program is profiled when its file is saved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OnSaveProfile {
-    /// If it was profiled before, by your wish, in under 10 seconds.
-    #[default]
-    Auto,
-    /// Every file with a `main`; one that runs for more than 5 seconds keeps its last profile.
-    Always,
-    /// Only when you ask.
-    Never,
 }
 
 /// Type errors between keystrokes, where clang is installed.
@@ -292,28 +256,6 @@ impl Default for Files {
     fn default() -> Self {
         Self { size_limit_megabytes: 5 }
     }
-}
-
-/// Runs on the simulator.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Simulator {
-    /// Which defects the simulator looks for in every run: `all`; only reads of `memory` that nothing has written; or `none`. Accesses out
-    /// of bounds, misaligned ones and the like stop a kernel in any case.
-    pub checks: Checks,
-}
-
-/// Which defects the simulator looks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Checks {
-    /// None.
-    None,
-    /// Reads of memory that nothing has written.
-    Memory,
-    /// Those, races, and barriers and warps that are not complete.
-    #[default]
-    All,
 }
 
 /// What the server writes down about itself.

@@ -8,6 +8,7 @@ pub mod degenerate;
 pub mod distributions;
 pub mod elements;
 pub mod oracle;
+mod parallel;
 pub mod statistics;
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::compare::{Rule, chunks, leaves, scale, within};
+use super::compare::{Rule, leaves, scale, within};
 use super::elements::{Element, View, numbers, with_element};
+use super::parallel::chunks;
 use crate::torch::values::{Dtype, Tree};
 
 /// An answer that takes no work.

@@ -4,9 +4,9 @@
 //! shifted, and sown with the numbers at which code branches, and parameters are moved off what they were constructed as. Each number
 //! drawn is a hash of the seed and of its place, so that the order of the work decides nothing.
 
-use super::compare::chunks_mut;
 use super::elements::Element;
 use super::elements::{number_size, numbers, with_element, write_number};
+use super::parallel::chunks_mut;
 use crate::torch::values::{Dtype, Tensor};
 
 /// How the inputs of a round are distributed.

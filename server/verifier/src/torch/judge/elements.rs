@@ -229,7 +229,7 @@ pub fn all_finite(view: View) -> bool {
         let Ok((tensor, bytes)) = view.tensor(index) else { return false };
         let finite = |bytes: &[u8]| with_element!(tensor.dtype, E => bytes.chunks_exact(E::SIZE).all(|one| E::read(one).is_finite()));
         !tensor.dtype.is_floating()
-            || super::compare::chunks(bytes.len(), number_size(tensor.dtype), |range| finite(&bytes[range])).into_iter().all(|all| all)
+            || super::parallel::chunks(bytes.len(), number_size(tensor.dtype), |range| finite(&bytes[range])).into_iter().all(|all| all)
     })
 }
 

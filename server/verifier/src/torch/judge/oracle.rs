@@ -3,8 +3,9 @@
 //! A tolerance says whether an answer may pass. This says what it cost: a ratio of 1 is as exact as the reference, one of 50 a candidate
 //! that computes in a narrower format and hides below the tolerance.
 
-use super::compare::{chunks, leaves};
+use super::compare::leaves;
 use super::elements::{Element, View, numbers, parts, with_element};
+use super::parallel::chunks;
 use crate::torch::values::{Dtype, Tree};
 
 /// The errors of both against the oracle, of the output in which the candidate does worst.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::super::tests::{Made, floats, gather, integers, tuple, view};
 use super::*;
+use crate::torch::judge::parallel::ALONE;
 
 fn parts_of(expected: &Made, again: Option<&Made>, got: &Made) -> Vec<Part> {
     compare("output", view(expected), again.map(view), view(got), &Rule::default())
