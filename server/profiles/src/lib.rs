@@ -17,4 +17,5 @@ pub mod sanitizer;
 pub mod sniff;
 pub mod system;
 pub mod trace;
+pub mod units;
 mod utf16;

@@ -10,7 +10,7 @@ use stitch_findings::{Finding, Measurement, Place, Producer, Provenance, Quantit
 use crate::kernel::{self, LinePlace};
 use crate::profile::Profile;
 use crate::python::LineSum;
-use crate::system;
+use crate::{system, units};
 
 /// A text, and where its kernels are.
 #[derive(Clone, Copy, Debug)]
@@ -151,11 +151,9 @@ pub fn measurements(profile: &Profile, target: &Target<'_>) -> Vec<Measurement> 
     measurements
 }
 
-/// What is said beside a line's time: `41 %, 3 kernels`.
+/// What is said beside a line's time: `41% · 3 kernels`.
 fn words(line: &LineSum) -> String {
-    let kernels =
-        if line.launches == 1 { "1 kernel".to_owned() } else { format!("{} kernels", line.launches) };
-    format!("{:.0} %, {kernels}", line.share * 100.0)
+    format!("{} · {}", units::percent(line.share), units::counted(line.launches, "kernel", "kernels"))
 }
 
 #[cfg(test)]

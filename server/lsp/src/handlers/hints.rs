@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use stitch_findings::{AnchorState, Measurement, Quantity, Span};
+use stitch_profiles::units;
 use stitch_session::config::StaleHints;
 use tower_lsp::ls_types::{InlayHint, InlayHintLabel, InlayHintTooltip, Range};
 
@@ -79,27 +80,20 @@ fn touches(wanted: Span, line: Span) -> bool {
 /// A line's part of a kernel's samples below which nothing is said. Source: ours; a hint on every line is one on none.
 const LEAST_SHARE: f64 = 0.02;
 
-/// What a line takes: `3.2 ms · 41 %, 3 kernels`, `18 % of the samples`.
+/// What a line takes: `3.20 ms · 41% · 3 kernels`, `18% of the samples`.
 fn taken(measured: &Placed<Measurement>) -> Option<String> {
     let Measurement { quantity, value, note, .. } = &measured.item;
     let label = match quantity {
         Quantity::GpuTime => {
             let note = note.as_ref().map(|note| format!(" · {note}")).unwrap_or_default();
-            format!("{}{note}", seconds(*value))
+            format!("{}{note}", units::time((value * 1e9).round() as u64))
         }
-        Quantity::SampleShare if *value >= LEAST_SHARE => format!("{:.0} % of the samples", value * 100.0),
+        Quantity::SampleShare if *value >= LEAST_SHARE => {
+            format!("{} of the samples", units::percent(*value))
+        }
         _ => return None,
     };
     Some(if measured.state == AnchorState::Stale { format!("~{label} (before edit)") } else { label })
-}
-
-/// A time in the unit that people would use.
-fn seconds(value: f64) -> String {
-    match value {
-        value if value < 1e-3 => format!("{:.1} us", value * 1e6),
-        value if value < 1.0 => format!("{:.2} ms", value * 1e3),
-        value => format!("{value:.2} s"),
-    }
 }
 
 /// The neediest instantiation, and how many there are beside it.

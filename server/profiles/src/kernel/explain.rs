@@ -11,6 +11,7 @@ use super::lines::{self, LineEvidence, LinePlace};
 use super::roofline::Class;
 use super::rules::{At, Condition, Format, Rule, rules};
 use super::{KernelLaunch, Metric};
+use crate::units;
 
 /// How many lines of one rule are told.
 const MOST_LINES: usize = 5;
@@ -309,41 +310,16 @@ impl Format {
     /// A value in words.
     pub fn show(self, value: f64) -> String {
         match self {
-            Self::Percent => percent(value),
-            Self::Share => percent(value * 100.0),
-            Self::Count => thousands(value),
-            Self::Ratio if value >= 100.0 => thousands(value),
+            Self::Percent => units::percent(value / 100.0),
+            Self::Share => units::percent(value),
+            Self::Count => units::count(value.round() as u64),
+            Self::Ratio if value >= 100.0 => units::count(value.round() as u64),
             Self::Ratio if value < 2.0 => format!("{value:.2}"),
             Self::Ratio => format!("{value:.1}"),
             Self::Small => format!("{value:.2}"),
-            Self::Bytes => bytes(value),
+            Self::Bytes => units::size(value as u64),
         }
     }
-}
-
-fn percent(value: f64) -> String {
-    if (0.05..0.95).contains(&value) { format!("{value:.1}%") } else { format!("{value:.0}%") }
-}
-
-pub(super) fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut shown = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    if value < 0.0 { format!("-{shown}") } else { shown }
-}
-
-fn bytes(value: f64) -> String {
-    for (unit, size) in [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)] {
-        if value >= size {
-            return format!("{:.1} {unit}", value / size);
-        }
-    }
-    format!("{value:.0} B")
 }
 
 /// The metrics that a rule needs, in the order in which they stand in it.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::explain::thousands;
 use super::lines::LinePlace;
 use super::model::{Counters, KernelLaunch, Stall};
+use crate::units;
 
 /// From so many times what an access needs on, it is remarked. Ours: above what a misaligned warp takes.
 const REMARKED: f64 = 1.3;
@@ -84,10 +84,10 @@ fn remarks(counters: &Counters, share: f64) -> Vec<String> {
         remarks.push(format!("{ways:.0}-way bank conflict"));
     }
     if let Some(sectors) = counters.local_sectors.filter(|sectors| *sectors > 0) {
-        remarks.push(format!("{} sectors of local memory", thousands(sectors as f64)));
+        remarks.push(format!("{} sectors of local memory", units::count(sectors)));
     }
     if let Some(branches) = counters.divergent_branches.filter(|branches| *branches > 0) {
-        remarks.push(format!("{} divergent branches", thousands(branches as f64)));
+        remarks.push(format!("{} divergent branches", units::count(branches)));
     }
     let waits =
         counters.stalls.iter().filter(|(stall, _)| !matches!(stall, Stall::Selected | Stall::NotSelected));

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::words::{self, Span};
+use crate::units;
 use crate::{kernel, system};
 
 /// One insight.
@@ -79,5 +80,10 @@ impl InsightView {
 }
 
 fn gain_view(share: f64, formula: &str, at_most: bool) -> GainView {
-    GainView { share: words::share(share), width: words::width(share), formula: formula.to_owned(), at_most }
+    GainView {
+        share: units::percent(share),
+        width: words::width(share),
+        formula: formula.to_owned(),
+        at_most,
+    }
 }

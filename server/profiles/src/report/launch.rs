@@ -7,6 +7,7 @@ use super::insight::InsightView;
 use super::lines::{LinesView, lines};
 use super::{ReportError, words};
 use crate::kernel::{Bound, Explanation, KernelLaunch, Metric, explain, stall_shares};
+use crate::units;
 
 /// Launches in the table.
 const MOST_ROWS: usize = 500;
@@ -194,7 +195,7 @@ fn closely(at: usize, launch: &KernelLaunch, explanation: &Explanation) -> Resul
     let facts = FACTS.iter().filter_map(|metric| {
         Some(Fact { title: metric.info().title, value: words::metric(*metric, launch.get(*metric)?) })
     });
-    let passes = launch.origin.passes.map(|passes| words::counted(u64::from(passes), "pass", "passes"));
+    let passes = launch.origin.passes.map(|passes| units::counted(u64::from(passes), "pass", "passes"));
     let origin: Vec<String> = [Some(launch.origin.tool.clone()), passes]
         .into_iter()
         .flatten()

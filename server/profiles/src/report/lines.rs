@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::words;
 use crate::kernel::{KernelLaunch, LineRow, line_table};
+use crate::units;
 
 /// Lines of a launch that are shown: those that cost most.
 const MOST: usize = 60;
@@ -84,7 +85,7 @@ pub(super) fn lines(launch: &KernelLaunch) -> Option<LinesView> {
                 number,
                 text: texts.get(&(path, number)).copied().unwrap_or_default().to_owned(),
                 heat: if hottest > 0.0 { (cost / hottest * 10.0).round() as u32 } else { 0 },
-                share: words::share(*cost),
+                share: units::percent(*cost),
                 width: words::width(*cost),
                 remarks: row.remarks.clone(),
                 after_gap,

@@ -8,6 +8,7 @@ use super::{ReportError, words};
 use crate::kernel::kernel_name;
 use crate::python::PythonTime;
 use crate::system::{DeviceTime, KernelSum, System, explain};
+use crate::units;
 
 /// Kernels, calls and ranges that are listed.
 const MOST_KERNELS: usize = 40;
@@ -110,7 +111,7 @@ impl ProgramView {
         let source = &system.source;
         let version = source.version.iter().map(|version| format!(" {version}"));
         Ok(Self {
-            span: words::whole_time(system.span_ns),
+            span: units::time(system.span_ns),
             recorded_by: std::iter::once(source.tool.clone()).chain(version).collect(),
             devices: system.devices.iter().filter_map(device).collect(),
             timeline: chart::timeline(&system.drawing, &colors)?,
@@ -120,8 +121,8 @@ impl ProgramView {
             kernels_left_out: system.kernels.as_ref().map_or(0, |all| all.len().saturating_sub(MOST_KERNELS)),
             copies: system.copies.as_ref().map(|copies| copies.iter().map(copy).collect()),
             sets: system.sets.as_ref().filter(|sets| sets.count > 0).map(|sets| {
-                let times = words::counted(sets.count, "time", "times");
-                let (bytes, time) = (words::size(sets.bytes), words::whole_time(sets.total_ns));
+                let times = units::counted(sets.count, "time", "times");
+                let (bytes, time) = (units::size(sets.bytes), units::time(sets.total_ns));
                 format!("Memory was set {times}, {bytes} in {time}.")
             }),
             waits: system.calls.is_some().then(|| calls(true)),
@@ -135,9 +136,9 @@ impl ProgramView {
 fn sum(name: &str, count: u64, total_ns: u64, max_ns: u64) -> SumView {
     SumView {
         name: name.to_owned(),
-        count: words::count(count),
-        total: words::whole_time(total_ns),
-        max: words::whole_time(max_ns),
+        count: units::count(count),
+        total: units::time(total_ns),
+        max: units::time(max_ns),
     }
 }
 
@@ -147,9 +148,9 @@ fn device(device: &crate::system::Device) -> Option<DeviceView> {
     Some(DeviceView {
         id: device.id,
         name: device.name.clone().unwrap_or_else(|| "unnamed".to_owned()),
-        busy: words::whole_time(time.busy_ns),
-        base: words::whole_time(time.base_ns()),
-        idle_share: words::share(time.idle_share()),
+        busy: units::time(time.busy_ns),
+        base: units::time(time.base_ns()),
+        idle_share: units::percent(time.idle_share()),
         busy_width: words::width(busy),
         causes: causes(time),
     })
@@ -177,21 +178,21 @@ fn kernel_view(kernel: &KernelSum, colors: &Colors<'_>) -> KernelView {
     if kernel.whole_graph {
         remarks.push("a whole CUDA graph".to_owned());
     } else if kernel.in_graphs > 0 {
-        remarks.push(format!("{} in graphs", words::count(kernel.in_graphs)));
+        remarks.push(format!("{} in graphs", units::count(kernel.in_graphs)));
     }
     if kernel.tiny > 0 {
-        remarks.push(format!("{} under 5 µs", words::count(kernel.tiny)));
+        remarks.push(format!("{} under 5 µs", units::count(kernel.tiny)));
     }
     KernelView {
         color: colors.get(&kernel.name),
         name: kernel_name(&kernel.name).base,
         full: kernel.name.clone(),
-        count: words::count(kernel.count),
-        total: words::whole_time(kernel.total_ns),
-        share: words::share(kernel.share),
+        count: units::count(kernel.count),
+        total: units::time(kernel.total_ns),
+        share: units::percent(kernel.share),
         width: words::width(kernel.share),
-        median: words::whole_time(kernel.median_ns),
-        max: words::whole_time(kernel.max_ns),
+        median: units::time(kernel.median_ns),
+        max: units::time(kernel.max_ns),
         ceiling: kernel
             .ceiling
             .filter(|ceiling| ceiling.is_finite())
@@ -204,19 +205,19 @@ fn copy(copy: &crate::system::CopySum) -> CopyView {
     CopyView {
         route: copy.route.direction.label().to_owned(),
         pageable: copy.route.is_pageable(),
-        count: words::count(copy.count),
-        bytes: words::size(copy.bytes),
-        total: words::whole_time(copy.total_ns),
-        rate: copy.rate.map(|rate| format!("{}/s", words::size(rate as u64))),
+        count: units::count(copy.count),
+        bytes: units::size(copy.bytes),
+        total: units::time(copy.total_ns),
+        rate: copy.rate.map(|rate| format!("{}/s", units::size(rate as u64))),
     }
 }
 
 fn range(range: &crate::system::RangeSum) -> RangeView {
     RangeView {
         name: range.name.clone(),
-        count: words::count(range.count),
-        total: words::whole_time(range.total_ns),
-        launches: words::count(range.launches),
-        kernels: words::whole_time(range.kernel_ns),
+        count: units::count(range.count),
+        total: units::time(range.total_ns),
+        launches: units::count(range.launches),
+        kernels: units::time(range.kernel_ns),
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::words;
 use crate::kernel::kernel_name;
 use crate::python::{LineCopies, LineSum, Part, Precision, PythonTime};
+use crate::units;
 
 /// Lines and modules that are listed.
 const MOST_LINES: usize = 60;
@@ -60,15 +61,15 @@ impl PythonView {
         };
         let module = |module: &crate::python::ModuleSum| ModuleView {
             path: module.path.clone(),
-            time: words::whole_time(module.kernel_ns),
-            own: words::whole_time(module.own_ns),
-            share: words::share(module.share),
+            time: units::time(module.kernel_ns),
+            own: units::time(module.own_ns),
+            share: units::percent(module.share),
             width: words::width(module.share),
-            launches: words::count(module.launches),
+            launches: units::count(module.launches),
         };
         Self {
-            kernel: words::whole_time(python.kernel_ns),
-            attributed: words::share(part),
+            kernel: units::time(python.kernel_ns),
+            attributed: units::percent(part),
             lines: python.lines.iter().take(MOST_LINES).map(|sum| line(sum, hottest)).collect(),
             lines_left_out: python.lines.len().saturating_sub(MOST_LINES),
             of_functions: python.lines.iter().any(|line| line.precision == Precision::Function),
@@ -83,8 +84,8 @@ fn line(sum: &LineSum, hottest: f64) -> LineView {
     let mut remarks = Vec::new();
     let waits = sum.waits.iter().fold((0, 0), |(count, ns), wait| (count + wait.count, ns + wait.ns));
     if waits.0 > 0 {
-        let times = words::counted(waits.0, "time", "times");
-        remarks.push(format!("waits {times}, {}", words::whole_time(waits.1)));
+        let times = units::counted(waits.0, "time", "times");
+        remarks.push(format!("waits {times}, {}", units::time(waits.1)));
     }
     remarks.extend(copies("to the device", sum.to_device));
     remarks.extend(copies("to the host", sum.to_host));
@@ -92,11 +93,11 @@ fn line(sum: &LineSum, hottest: f64) -> LineView {
         place: format!("{}:{}", sum.file, sum.line),
         function: sum.function.clone(),
         heat: if hottest > 0.0 { (sum.share / hottest * 10.0).round() as u32 } else { 0 },
-        time: words::whole_time(sum.kernel_ns),
-        share: words::share(sum.share),
+        time: units::time(sum.kernel_ns),
+        share: units::percent(sum.share),
         width: words::width(sum.share),
-        launches: words::counted(sum.launches, "kernel", "kernels"),
-        backward: (sum.backward_ns > 0).then(|| words::whole_time(sum.backward_ns)),
+        launches: units::counted(sum.launches, "kernel", "kernels"),
+        backward: (sum.backward_ns > 0).then(|| units::time(sum.backward_ns)),
         kernels: named(&sum.kernels, |name| kernel_name(name).base),
         operators: named(&sum.operators, str::to_owned),
         remarks,
@@ -112,10 +113,10 @@ fn copies(way: &str, copies: LineCopies) -> Option<String> {
     let pageable = match copies.pageable {
         0 => String::new(),
         pageable if pageable == copies.count => ", pageable".to_owned(),
-        pageable => format!(", {} of them pageable", words::count(pageable)),
+        pageable => format!(", {} of them pageable", units::count(pageable)),
     };
     (copies.count > 0).then(|| {
-        let times = words::counted(copies.count, "copy", "copies");
-        format!("{times} {way}: {} in {}{pageable}", words::size(copies.bytes), words::whole_time(copies.ns))
+        let times = units::counted(copies.count, "copy", "copies");
+        format!("{times} {way}: {} in {}{pageable}", units::size(copies.bytes), units::time(copies.ns))
     })
 }

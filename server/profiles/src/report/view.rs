@@ -10,6 +10,7 @@ use super::{ReportError, words};
 use crate::note::{Note, NoteKind};
 use crate::profile::Profile;
 use crate::sanitizer::Defect;
+use crate::units;
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -90,22 +91,22 @@ fn summary(profile: &Profile) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let mut tile = |value: String, what: &str| tiles.push(Tile { value, what: what.to_owned() });
     if let Some(system) = &profile.system {
-        tile(words::whole_time(system.span_ns), "from the first event to the last");
+        tile(units::time(system.span_ns), "from the first event to the last");
         if let Some((_, time)) = system.busiest() {
-            tile(words::whole_time(time.busy_ns), "the device was busy");
-            tile(words::share(time.idle_share()), "of its time it was idle");
+            tile(units::time(time.busy_ns), "the device was busy");
+            tile(units::percent(time.idle_share()), "of its time it was idle");
         }
         if let Some(kernels) = &system.kernels {
             let launches: u64 = kernels.iter().map(|kernel| kernel.count).sum();
-            tile(words::count(launches), "launches");
-            tile(words::count(kernels.len() as u64), "different kernels");
+            tile(units::count(launches), "launches");
+            tile(units::count(kernels.len() as u64), "different kernels");
         }
     }
     if !profile.launches.is_empty() {
-        tile(words::count(profile.launches.len() as u64), "launches looked at closely");
+        tile(units::count(profile.launches.len() as u64), "launches looked at closely");
     }
     if !profile.defects.is_empty() {
-        tile(words::count(profile.defects.len() as u64), "defects");
+        tile(units::count(profile.defects.len() as u64), "defects");
     }
     tiles
 }
@@ -122,7 +123,7 @@ fn defect(defect: &Defect) -> DefectView {
         code: defect.kind.code().as_str(),
         text: defect.message(),
         advice: defect.advice(),
-        times: (defect.count > 1).then(|| format!("{} reports", words::count(defect.count))),
+        times: (defect.count > 1).then(|| format!("{} reports", units::count(defect.count))),
     }
 }
 

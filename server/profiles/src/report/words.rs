@@ -3,43 +3,11 @@
 use serde::Serialize;
 
 use crate::kernel::{Format, LinePlace, Metric, Unit};
+use crate::units;
 
-/// A time in nanoseconds, in the unit that people would use.
-pub(super) fn time(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{:.1} µs", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
-        ns => format!("{:.2} s", ns / 1e9),
-    }
-}
-
-/// A whole time.
-pub(super) fn whole_time(ns: u64) -> String {
-    time(ns as f64)
-}
-
-/// A part from 0 to 1.
-pub(super) fn share(part: f64) -> String {
-    match part * 100.0 {
-        percent if percent > 0.0 && percent < 0.95 => format!("{percent:.1} %"),
-        percent => format!("{percent:.0} %"),
-    }
-}
-
-/// A size in bytes.
-pub(super) fn size(bytes: u64) -> String {
-    Format::Bytes.show(bytes as f64)
-}
-
-/// A count with thousands.
-pub(super) fn count(count: u64) -> String {
-    Format::Count.show(count as f64)
-}
-
-/// `one kernel`, `3 kernels`.
-pub(super) fn counted(many: u64, one: &str, more: &str) -> String {
-    if many == 1 { format!("1 {one}") } else { format!("{} {more}", count(many)) }
+/// A time in seconds.
+pub(super) fn seconds(seconds: f64) -> String {
+    units::time((seconds * 1e9).round() as u64)
 }
 
 /// A metric's value with its unit.
@@ -49,7 +17,7 @@ pub(super) fn metric(metric: Metric, value: f64) -> String {
         Unit::Percent => Format::Percent.show(value),
         Unit::Bytes => Format::Bytes.show(value),
         Unit::BytesPerSecond => format!("{}/s", Format::Bytes.show(value)),
-        Unit::Seconds => time(value * 1e9),
+        Unit::Seconds => seconds(value),
         Unit::Hertz => format!("{:.2} GHz", value / 1e9),
         Unit::Ratio => Format::Ratio.show(value),
     }
@@ -119,12 +87,11 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_people_read_them() {
-        assert_eq!([12.0, 1_540.0, 2_000_000.0, 3.5e9].map(time), ["12 ns", "1.5 µs", "2.00 ms", "3.50 s"]);
+        assert_eq!([1.2e-8, 1.54e-6].map(seconds), ["12 ns", "1.54 µs"]);
         assert_eq!(
             [[64, 1, 1], [1, 1, 1], [1, 2, 1], [4, 1, 3]].map(extent),
             ["64", "1", "1 × 2", "4 × 1 × 3"]
         );
-        assert_eq!([0.0, 0.004, 0.412, 1.0].map(share), ["0 %", "0.4 %", "41 %", "100 %"]);
         assert_eq!(["/w/k.cu", "C:\\w\\k.cu", "k.cu", "/"].map(file_name), ["k.cu", "k.cu", "k.cu", "/"]);
         assert_eq!([f64::NAN, 7.0, 0.4].map(width), ["0.0", "100.0", "40.0"]);
     }

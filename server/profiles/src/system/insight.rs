@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stitch_findings::{Code, Finding, Severity, Span};
 
-use super::look::{Look, View, percent, size, time};
+use super::look::{Look, View};
 use super::model::System;
 use super::rules::{LEAST_GAIN, RULES, Rule};
 use crate::python::{LineSum, PythonTime};
+use crate::units::{percent, size, time};
 
 /// Lines that are named, at most.
 const MOST_LINES: usize = 10;

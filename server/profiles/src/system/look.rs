@@ -3,6 +3,7 @@
 use super::calls::CallClass;
 use super::event::Direction;
 use super::model::{CopySum, Device, DeviceTime, Gaps, KernelSum, System, share};
+use crate::units::{percent, rate, size, time};
 
 /// Kernels that are told, at most.
 const TOP: usize = 5;
@@ -236,70 +237,5 @@ pub fn top(view: &View<'_>) -> Vec<Look> {
 fn set(values: &mut [(&'static str, String)], name: &str, value: String) {
     if let Some((_, old)) = values.iter_mut().find(|(known, _)| *known == name) {
         *old = value;
-    }
-}
-
-/// A duration as a person writes it: three digits and a unit.
-pub fn time(ns: u64) -> String {
-    let ns = ns as f64;
-    let (value, unit) = match ns {
-        ns if ns < 1e3 => return format!("{ns} ns"),
-        ns if ns < 1e6 => (ns / 1e3, "µs"),
-        ns if ns < 1e9 => (ns / 1e6, "ms"),
-        ns => (ns / 1e9, "s"),
-    };
-    format!("{} {unit}", three_digits(value))
-}
-
-/// A share as a percentage: whole ones from 1% on.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent {
-        p if p > 0.0 && p < 1.0 => format!("{p:.1}%"),
-        p => format!("{p:.0}%"),
-    }
-}
-
-/// A number of bytes.
-pub fn size(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    match bytes {
-        b if b < 1e3 => format!("{b} bytes"),
-        b if b < 1e6 => format!("{} kB", three_digits(b / 1e3)),
-        b if b < 1e9 => format!("{} MB", three_digits(b / 1e6)),
-        b => format!("{} GB", three_digits(b / 1e9)),
-    }
-}
-
-/// A rate.
-fn rate(bytes_a_second: f64) -> String {
-    if bytes_a_second < 1e9 {
-        format!("{} MB/s", three_digits(bytes_a_second / 1e6))
-    } else {
-        format!("{} GB/s", three_digits(bytes_a_second / 1e9))
-    }
-}
-
-fn three_digits(value: f64) -> String {
-    match value {
-        v if v < 10.0 => format!("{v:.2}"),
-        v if v < 100.0 => format!("{v:.1}"),
-        v => format!("{v:.0}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_for_people() {
-        assert_eq!(
-            [time(7), time(7_040), time(61_344), time(3_216_000), time(12_000_000_000)],
-            ["7 ns", "7.04 µs", "61.3 µs", "3.22 ms", "12.0 s"]
-        );
-        assert_eq!([percent(0.0), percent(0.004), percent(0.414)], ["0%", "0.4%", "41%"]);
-        assert_eq!([size(4), size(65_536), size(16_777_216)], ["4 bytes", "65.5 kB", "16.8 MB"]);
-        assert_eq!([rate(6.515e9), rate(2.1e6)], ["6.51 GB/s", "2.10 MB/s"]);
     }
 }

@@ -6,7 +6,7 @@ use plotters::style::{Color, IntoFont, TextStyle};
 
 use super::{GRID, INK, OTHER, ReportError, WAIT, draw};
 use crate::kernel::Stall;
-use crate::report::words;
+use crate::units;
 
 const WIDTH: u32 = 640;
 const LABELS: i32 = 150;
@@ -33,7 +33,7 @@ pub(in crate::report) fn stalls(shares: &[(Stall, f64)]) -> Result<String, Repor
             let whole = [(LABELS, top), (LABELS + room as i32, top + BAR)];
             area.draw(&Rectangle::new(whole, GRID.mix(0.5).filled()))?;
             area.draw(&Rectangle::new([(LABELS, top), (end.max(LABELS + 1), top + BAR)], color.filled()))?;
-            let value = words::share(*share);
+            let value = units::percent(*share);
             area.draw(&Text::new(value, (LABELS + room as i32 + 8, middle), style.pos(left)))?;
         }
         Ok(())
