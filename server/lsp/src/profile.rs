@@ -196,11 +196,12 @@ const PRODUCERS: [Producer; 4] = [Producer::Ncu, Producer::Nsys, Producer::Sanit
 /// Puts what rules say of a profile into the store, in place of what they said of the last.
 fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Profile) {
     let analysis = Analysis::of(document.to_analyse().unwrap_or(Language::Cuda), &profile.text);
-    let functions = analysis.outline().functions.iter();
-    let kernels = functions.filter(|function| function.kind == FunctionKind::Kernel);
+    let functions = &analysis.outline().functions;
+    let kernels = functions.iter().filter(|function| function.kind == FunctionKind::Kernel);
     let kernels: Vec<(String, Span)> =
         kernels.map(|kernel| (kernel.name.to_string(), kernel.name_span)).collect();
-    let target = Target { path, text: &profile.text, kernels: &kernels, program: None };
+    let program = functions.iter().find(|function| &*function.name == "main").map(|main| main.name_span);
+    let target = Target { path, text: &profile.text, kernels: &kernels, program };
     let mut findings = place::findings(&profile.recorded, &target);
     findings.extend(profile.defects.iter().cloned());
     let measurements = place::measurements(&profile.recorded, &target);

@@ -2,13 +2,16 @@
 //!
 //! Locks are held for microseconds, never across an await, and never two at once.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use stitch_analysis::Workspace;
 use stitch_findings::{Anchored, Finding, Severity, Span};
+use stitch_session::config::Config;
 use stitch_session::jobs::Jobs;
+use stitch_toolchain::discovery::Search;
 use stitch_toolchain::environment::Environment;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -190,6 +193,11 @@ impl Session {
     /// Whether programs may be started that nobody asked for: compiles on save, checks between keystrokes.
     pub fn may_run_by_itself(&self) -> bool {
         self.configuration.is_trusted() && !self.paused.load(Ordering::SeqCst)
+    }
+
+    /// Where to look for toolkits and profilers under `config`, for the project in `workspace`.
+    pub fn search(&self, config: &Config, workspace: Option<PathBuf>) -> Search {
+        Search { configured: config.nvcc.path.clone(), workspace, environment: self.environment.clone() }
     }
 
     /// Says what is wrong with the settings, each thing once.

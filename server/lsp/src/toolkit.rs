@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stitch_session::config::Config;
-use stitch_toolchain::discovery::{self, Search, Toolkit};
+use stitch_toolchain::discovery::{self, Toolkit};
 
 use crate::session::Session;
 
@@ -37,11 +37,7 @@ pub async fn find(
     if let Some(known) = session.toolkits.get(&question) {
         return Ok(known);
     }
-    let search = Search {
-        configured: question.0.clone(),
-        workspace: question.1.clone(),
-        environment: session.environment.clone(),
-    };
+    let search = session.search(config, question.1.clone());
     let found = tokio::task::spawn_blocking(move || discovery::find(&search)).await;
     let discovery = found.map_err(|error| format!("The search for a CUDA toolkit failed: {error}."))?;
     let Some(toolkit) = discovery.chosen.clone() else { return Err(discovery.advice()) };

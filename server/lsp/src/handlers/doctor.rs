@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use stitch_toolchain::discovery::Search;
 use stitch_toolchain::doctor::{self, Health, Status};
 use tower_lsp::jsonrpc::{Error, Result};
 
@@ -16,11 +15,7 @@ use crate::session::Session;
 pub async fn doctor(session: &Session) -> Result<Value> {
     let folder = session.configuration.first_folder();
     let config = session.configuration.for_path(folder.as_deref());
-    let search = Search {
-        configured: config.nvcc.path.clone(),
-        workspace: folder.filter(|_| session.configuration.is_trusted()),
-        environment: session.environment.clone(),
-    };
+    let search = session.search(&config, folder.filter(|_| session.configuration.is_trusted()));
     let health = doctor::examine(&search, Some(&stitch_verifier::device::facts().await)).await;
     let items = serde_json::to_value(&health.items).map_err(|_| Error::internal_error())?;
     Ok(json!({ "text": text(&health), "isGood": health.is_good(), "items": items }))

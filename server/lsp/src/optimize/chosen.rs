@@ -9,7 +9,6 @@ use stitch_analysis::{Analysis, Language};
 use stitch_findings::Span;
 use stitch_session::config::Config;
 use stitch_session::jobs::JobError;
-use stitch_toolchain::discovery::Search;
 use stitch_verifier::declared::Declared;
 use stitch_verifier::harness::Answers;
 use stitch_verifier::measure::Measurement;
@@ -137,11 +136,7 @@ impl Judging {
                 Ok(Self { by: By::Cuda(Box::new(builder)), declared })
             }
             Chosen::Python(_) => {
-                let search = Search {
-                    configured: config.nvcc.path.clone(),
-                    workspace,
-                    environment: session.environment.clone(),
-                };
+                let search = session.search(config, workspace);
                 let executable = std::env::current_exe().map_err(JobError::failed)?;
                 let device = Machine::timed(&config.device);
                 let machine = Machine::find(config, &search, &device, None, &executable)

@@ -7,15 +7,13 @@ use std::time::Duration;
 
 use stitch_analysis::Language;
 use stitch_findings::{Finding, Span};
-use stitch_profiles::profile::{Profile as Recorded, Way};
+use stitch_profiles::profile::Profile as Recorded;
 use stitch_profiles::python::Workspace;
 use stitch_session::cache::Cache;
 use stitch_session::config::Device;
 use stitch_session::folders::Folders;
 use stitch_session::jobs::{Context, JobError};
-use stitch_toolchain::discovery::Search;
 use stitch_verifier::profile::cuda::{CollectError, Order, collect, here};
-use stitch_verifier::profile::ladder::{Kind, Rung};
 use stitch_verifier::profile::simulated;
 use stitch_verifier::program::{self, Builder, Built, End, Program, RunDevice, Running};
 use stitch_verifier::simulation::{Options, Report, Source, checks};
@@ -97,16 +95,11 @@ async fn on_gpu(
     running: &Running,
     context: &Context,
 ) -> Result<Made, JobError> {
-    let search = Search {
-        configured: builder.config.nvcc.path.clone(),
-        workspace: builder.workspace.clone(),
-        environment: session.environment.clone(),
-    };
+    let search = session.search(&builder.config, builder.workspace.clone());
     let cache = Cache::configured(&builder.config.cache, &Folders::find());
     let (here, memory) = here(&search, &builder.toolkit, cache);
     let target = built.program.name.as_str();
-    let order =
-        Order { target, kind: Kind::Program, built, running, here: &here, only: None, memory: &memory };
+    let order = Order { target, built, running, here: &here, only: None, memory: &memory };
     let say = |message: &str| context.progress(message, None);
     let recorded = match collect(&order, &say, context.cancellation()).await {
         Ok(recorded) => recorded,
@@ -139,10 +132,7 @@ async fn simulated(
         most.map_or("no line moves anything".to_owned(), |line| format!("the heaviest line: {}", line.words)),
     );
     let device = running.device.id();
-    let mut recorded =
-        Recorded::new(program.name.as_str(), Way { by: Rung::Simulator.to_string(), ..Way::default() });
-    recorded.device = Some(device.clone());
-    recorded.launches = simulated::launches(report, &device);
+    let recorded = simulated::profile(report, &program.name, &device);
     let defects = report.findings(&Source::new(document.path.as_deref().unwrap_or(Path::new("")), &text));
     Ok(Made { lines, device, recorded, defects })
 }
@@ -161,11 +151,7 @@ async fn python(
     };
     let config = session.configuration.for_path(Some(path));
     let workspace = session.configuration.project_of(path);
-    let search = Search {
-        configured: config.nvcc.path.clone(),
-        workspace: workspace.clone(),
-        environment: session.environment.clone(),
-    };
+    let search = session.search(&config, workspace.clone());
     let executable = std::env::current_exe().map_err(JobError::failed)?;
     let device = Machine::timed(&config.device);
     let machine =
@@ -176,18 +162,13 @@ async fn python(
     let folders = workspace.into_iter().chain(path.parent().map(PathBuf::from)).collect();
     let files = Workspace { folders, files: vec![path.to_owned()] };
     let progress = |message: &str, share: Option<f32>| context.progress(message, share);
-    let (mut system, mut python) =
-        match profiled::profile(&request, &files, &progress, context.cancellation()).await {
-            Ok(profiled) => profiled,
-            Err(ProfileError::Torch(TorchError::Cancelled)) => return Err(JobError::Cancelled),
-            Err(error) => return Err(JobError::failed(error)),
-        };
-    let mut recorded = Recorded::new(name, Way { by: Rung::TorchProfiler.to_string(), ..Way::default() });
-    recorded.device = Some(machine.device().to_owned());
-    recorded.notes.append(&mut system.notes);
-    recorded.notes.append(&mut python.notes);
+    let profiled = profiled::profile(&name, &request, &files, &progress, context.cancellation()).await;
+    let recorded = match profiled {
+        Ok(recorded) => recorded,
+        Err(ProfileError::Torch(TorchError::Cancelled)) => return Err(JobError::Cancelled),
+        Err(error) => return Err(JobError::failed(error)),
+    };
     recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
-    (recorded.system, recorded.python) = (Some(system), Some(python));
     Ok(Made { lines: Vec::new(), device: machine.device_id(), recorded, defects: Vec::new() })
 }
 

@@ -2,9 +2,6 @@
 
 use super::Search;
 
-/// Where NVIDIA says how to allow it.
-pub const COUNTERS_PAGE: &str = "https://developer.nvidia.com/ERR_NVGPUCTRPERM";
-
 /// How to allow it, in a sentence.
 pub const COUNTERS_REMEDY: &str = "Put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a file in /etc/modprobe.d and restart, or run as administrator; in a container, add `--cap-add=SYS_ADMIN`.";
 

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::environment::Environment;
-pub use counters::{COUNTERS_PAGE, COUNTERS_REMEDY, Counters, counters};
+pub use counters::{COUNTERS_REMEDY, Counters, counters};
 pub use host_compiler::{
     CompilerKind, HostCompiler, HostCompilers, Limits, Verdict, host_compilers, limits_of,
 };

@@ -11,7 +11,7 @@ use stitch_session::cache::Cache;
 use stitch_toolchain::discovery::{self, Search, Toolkit};
 use tokio_util::sync::CancellationToken;
 
-use super::ladder::{Here, Kind, Plan, Rung, Where, plan};
+use super::ladder::{Here, Plan, Rung, plan};
 use super::remember::Memory;
 use super::{Refused, ncu, nsys};
 use crate::program::{Built, End, Observer, Ran, RunError, Running, hold, run_observed};
@@ -29,8 +29,6 @@ const SKIPPED: u64 = 1;
 pub struct Order<'a> {
     /// What a person named.
     pub target: &'a str,
-    /// Whether it is a program of its own, or a kernel in a harness.
-    pub kind: Kind,
     /// The program, built with `-lineinfo`.
     pub built: &'a Built,
     /// How it is run.
@@ -66,7 +64,7 @@ pub enum CollectError {
         said: String,
     },
     /// No way works; a sentence each.
-    #[error("Nothing can profile this here. {}", why.join(" "))]
+    #[error("No profiler works here. {} Without one, the simulator counts what lines move: `--device sim:h200`.", why.join(" "))]
     NoWay {
         /// Why.
         why: Vec<String>,
@@ -85,7 +83,7 @@ pub async fn collect(
     say: &(dyn Fn(&str) + Sync),
     cancel: &CancellationToken,
 ) -> Result<Profile, CollectError> {
-    let Plan { mut rungs, skipped } = plan(order.kind, Where::Gpu, order.here);
+    let Plan { mut rungs, skipped } = plan(order.here);
     let mut not_taken: Vec<NotTaken> = skipped
         .into_iter()
         .map(|skipped| NotTaken { by: skipped.rung.to_string(), why: skipped.why })
@@ -96,12 +94,7 @@ pub async fn collect(
     }
     let _lock = hold(&order.running.device, cancel).await?;
     for rung in rungs {
-        let tried = match rung {
-            Rung::NcuAndNsys | Rung::Ncu | Rung::Nsys => with_nsight(order, rung, say, cancel).await,
-            // The caller knows the clock and the compiler.
-            _ => break,
-        };
-        match tried {
+        match with_nsight(order, rung, say, cancel).await {
             Ok(mut profile) => {
                 profile.way.not_taken = not_taken;
                 return Ok(profile);

@@ -101,8 +101,9 @@ pub async fn import(
         }
         FileKind::Sqlite => take_system(&mut profile, stitch_profiles::nsys::read(path)?),
         FileKind::Trace => {
-            let (system, python) = stitch_profiles::python::read(path, workspace)?;
+            let (system, mut python) = stitch_profiles::python::read(path, workspace)?;
             take_system(&mut profile, system);
+            profile.notes.append(&mut python.notes);
             profile.python = Some(python);
         }
         FileKind::SanitizerXml | FileKind::SanitizerText => {

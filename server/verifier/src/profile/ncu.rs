@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stitch_profiles::ncu as pages;
-use stitch_toolchain::discovery::{COUNTERS_PAGE, COUNTERS_REMEDY};
 use stitch_toolchain::process::{Program as Process, ProgramError};
 use tokio_util::sync::CancellationToken;
 
@@ -120,9 +119,7 @@ pub(super) fn left(report: &Path, log: &Path) -> Result<PathBuf, Refused> {
 /// Why it measured nothing, from what it says.
 fn refusal(said: &str) -> Option<Refused> {
     if said.contains("ERR_NVGPUCTRPERM") {
-        return Some(Refused::always(format!(
-            "The driver refuses the GPU's counters (ERR_NVGPUCTRPERM). {COUNTERS_REMEDY} See {COUNTERS_PAGE}."
-        )));
+        return Some(Refused::always(format!("ncu was refused: {}.", pages::NOT_PERMITTED)));
     }
     let errors = errors(said);
     if errors.contains("Failed to initialize the profiler") || errors.contains("LibraryNotLoaded") {
@@ -207,22 +204,12 @@ pub async fn metrics(
         Err(error) => return Err(Refused::once(error.to_string())),
     };
     let text = finished.stdout_text();
-    let names: BTreeSet<String> = text.lines().filter_map(metric_of).map(str::to_owned).collect();
+    let names = pages::available(&text);
     if names.is_empty() {
         let said = format!("{}\n{text}", finished.stderr_text());
         return Err(Refused::once(format!("ncu lists no metrics: {}", cut(&said))));
     }
     Ok(names)
-}
-
-/// The metric that a row of the list names: `sm__cycles_active   Counter   cycle   # of cycles …`.
-fn metric_of(row: &str) -> Option<&str> {
-    let name = row.split_whitespace().next()?;
-    let (unit, rest) = name.split_once("__")?;
-    let word = |text: &str| {
-        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
-    };
-    (word(unit) && word(rest)).then_some(name)
 }
 
 #[cfg(test)]
@@ -242,20 +229,5 @@ mod tests {
         let said = "==ERROR== Nsight Compute failed to connect to the CUDA driver.\n==WARNING== No kernels were profiled.\n";
         assert!(matches!(refusal(said), Some(Refused::Because { lasting: false, .. })));
         assert_eq!(refusal("==PROF== Disconnected from process 7\n"), None);
-    }
-
-    #[test]
-    fn rows_of_the_list_of_metrics_name_one_each() {
-        assert_eq!(
-            metric_of("sm__cycles_active    Counter   cycle   # of cycles with at least one warp"),
-            Some("sm__cycles_active")
-        );
-        assert_eq!(
-            metric_of("FE_A.TriageCompute.gr__cycles_active  Counter"),
-            Some("FE_A.TriageCompute.gr__cycles_active")
-        );
-        for row in ["Chip gh100", "-----------  ------", "Metric Name   Metric Type", ""] {
-            assert_eq!(metric_of(row), None, "{row}");
-        }
     }
 }

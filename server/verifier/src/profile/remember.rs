@@ -64,7 +64,7 @@ impl Memory {
     /// Writes down that a rung does not work here. Both that need Nsight Compute fail together.
     pub(super) fn refuse(&self, rung: Rung, why: &str) {
         let mut known = self.read();
-        let with_ncu = [Rung::NcuAndNsys, Rung::NcuAndTorch, Rung::Ncu];
+        let with_ncu = [Rung::NcuAndNsys, Rung::Ncu];
         let rungs: &[Rung] = if with_ncu.contains(&rung) { &with_ncu } else { &[rung] };
         for rung in rungs {
             known.refused.retain(|(word, _)| word != rung.word());
@@ -120,7 +120,7 @@ mod tests {
         memory().refuse(Rung::NcuAndNsys, "It is refused.");
         memory().refuse(Rung::NcuAndNsys, "It is refused.");
         let rungs: Vec<Rung> = memory().refused().into_iter().map(|(rung, _)| rung).collect();
-        assert_eq!(rungs, [Rung::NcuAndNsys, Rung::NcuAndTorch, Rung::Ncu]);
+        assert_eq!(rungs, [Rung::NcuAndNsys, Rung::Ncu]);
         std::fs::write(at("proc/driver/nvidia/params"), "RmProfilingAdminOnly: 0\n").unwrap();
         assert_eq!(memory().refused(), []);
     }

@@ -9,12 +9,17 @@ use stitch_profiles::kernel::{
     Access, Counters, KernelLaunch, LaunchShape, Metric, Origin, SourceLine, kernel_name,
 };
 
+use stitch_profiles::profile::{Profile, Way};
+
+use super::ladder::Rung;
 use crate::demangle;
 use crate::simulation::{Count, Instruction, Kernel, Report};
 
-/// One entry for each kernel and shape: what all of its launches did together.
-pub fn launches(report: &Report, device: &str) -> Vec<KernelLaunch> {
-    report.kernels.iter().zip(0..).map(|(kernel, id)| launch(kernel, id, device)).collect()
+/// What a run of `target` on a simulated device tells: one entry for each kernel and shape, of what all of its launches did together.
+pub fn profile(report: &Report, target: &str, device: &str) -> Profile {
+    let way = Way { by: Rung::Simulator.to_string(), ..Way::default() };
+    let launches = report.kernels.iter().zip(0..).map(|(kernel, id)| launch(kernel, id, device)).collect();
+    Profile { device: Some(device.to_owned()), launches, ..Profile::new(target, way) }
 }
 
 fn launch(kernel: &Kernel, id: u64, device: &str) -> KernelLaunch {

@@ -2,15 +2,16 @@
 //!
 //! The profiler runs in the process of the code, so what it says explains that code, and is no evidence for it.
 
-use stitch_profiles::python::{self, PythonTime, Workspace};
+use stitch_profiles::profile::{Profile, Way};
+use stitch_profiles::python::{self, Workspace};
 use stitch_profiles::read_error::ReadError;
-use stitch_profiles::system::System;
 use stitch_profiles::trace;
 use stitch_session::CancellationToken;
 
 use super::gpu::Gpu;
 use super::pair::Side;
 use super::secrets::Secrets;
+use crate::profile::ladder::Rung;
 use crate::torch::host::{Profiling, Role};
 use crate::torch::request::{Progress, Request, TorchError};
 
@@ -28,16 +29,17 @@ pub enum ProfileError {
     Read(#[from] ReadError),
 }
 
-/// Profiles the reference of a request, on the first of its cases. Lines are told of files of the workspace.
+/// Profiles the reference of a request, which a person named `target`, on the first of its cases. Lines are told of files of the workspace.
 ///
 /// # Errors
 /// It does not run, or the profiler does not.
 pub async fn profile(
+    target: &str,
     request: &Request,
     workspace: &Workspace,
     progress: &Progress<'_>,
     cancel: &CancellationToken,
-) -> Result<(System, PythonTime), ProfileError> {
+) -> Result<Profile, ProfileError> {
     let failed = |during: &'static str| move |error| TorchError::of_reference(during, error);
     progress("starting Python", None);
     let gpu = Gpu::of(request, cancel);
@@ -72,5 +74,10 @@ pub async fn profile(
         source: std::io::Error::other(error),
     })?;
     side.end().await;
-    Ok(read?)
+    let (mut system, mut python) = read?;
+    let mut profile = Profile::new(target, Way { by: Rung::TorchProfiler.to_string(), ..Way::default() });
+    profile.device = Some(request.device.clone());
+    profile.notes.append(&mut system.notes);
+    profile.notes.append(&mut python.notes);
+    Ok(Profile { system: Some(system), python: Some(python), ..profile })
 }
