@@ -288,3 +288,17 @@ fn the_simulator_tells_each_trait_that_it_can_know_on_its_line_and_no_other() {
     }
     expect_test::expect_file!["../../server/profiles/tests/data/profiles.simulator.md"].assert_eq(&table);
 }
+
+#[test]
+fn a_way_that_can_not_be_gone_is_refused() {
+    let folder = Folder::with(&[("p.cu", "int main() {}\n")]).unwrap();
+    for (arguments, said) in [
+        (&["profile", "p.cu", "--by", "gprof"][..], "one of ncu+nsys, ncu, nsys is expected"),
+        (&["profile", "p.cu", "--by", "ncu", "--device", "sim:h200"], "`--by` is for a GPU"),
+        (&["profile", "--import", "x.json", "--by", "ncu"], "cannot be used with"),
+    ] {
+        let finished = folder.run(arguments).unwrap();
+        assert_eq!(finished.status, Some(2), "{arguments:?}: {}", finished.err);
+        assert!(finished.err.contains(said), "{arguments:?}: {}", finished.err);
+    }
+}

@@ -15,7 +15,7 @@ use serde::Serialize;
 use stitch_profiles::profile::Profile;
 use stitch_profiles::python::Workspace;
 use stitch_profiles::{kernel, system};
-use stitch_verifier::profile::ladder::Rung;
+use stitch_verifier::profile::ladder::{LADDER, Rung};
 use stitch_verifier::simulation::Report as Simulated;
 use stitch_verifier::torch::find;
 
@@ -35,8 +35,8 @@ pub struct Arguments {
     /// compute-sanitizer
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     import: Option<PathBuf>,
-    /// Profile in this way only: ncu+nsys, ncu, nsys or simulator. Else the best that works here
-    #[arg(long, value_name = "WAY", value_parser = way)]
+    /// On a GPU, profile a program in this way only: ncu+nsys, ncu or nsys. Else the best that works here
+    #[arg(long, value_name = "WAY", value_parser = way, conflicts_with = "import")]
     by: Option<Rung>,
     /// Simulate only this share of the blocks: counters are scaled up, and results are wrong
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -64,11 +64,8 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 }
 
 fn way(text: &str) -> std::result::Result<Rung, String> {
-    const TAKEN: [Rung; 4] = [Rung::NcuAndNsys, Rung::Ncu, Rung::Nsys, Rung::Simulator];
-    let words = || TAKEN.map(Rung::word).join(", ");
-    Rung::named(text)
-        .filter(|rung| TAKEN.contains(rung))
-        .ok_or_else(|| format!("one of {} is expected", words()))
+    let words = || LADDER.map(Rung::word).join(", ");
+    Rung::named(text).ok_or_else(|| format!("one of {} is expected", words()))
 }
 
 /// What is printed as JSON: the profile, and what rules say of it.

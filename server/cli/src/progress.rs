@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use stitch_session::CancellationToken;
+use stitch_session::jobs::{Context, JobError, Jobs, Request};
 
 /// A command that is done sooner shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -40,8 +42,49 @@ impl Spinner {
         self.bar.suspend(print)
     }
 
+    /// Runs a job to its end, tells what it says, and goes away.
+    ///
+    /// # Errors
+    /// As the job ends.
+    pub async fn watch<T, Running>(
+        self,
+        jobs: &Jobs,
+        request: Request,
+        work: impl FnOnce(Telling) -> Running + Send + 'static,
+    ) -> Result<T, JobError>
+    where
+        T: Send + 'static,
+        Running: Future<Output = Result<T, JobError>> + Send + 'static,
+    {
+        let spinner = self.clone();
+        let handle = jobs.start(request, move |context| work(Telling { context, spinner }));
+        let result = handle.wait().await;
+        self.clear();
+        result
+    }
+
     /// Takes it away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A job that tells a person, and whoever else listens, what it does.
+#[derive(Debug)]
+pub struct Telling {
+    context: Context,
+    spinner: Spinner,
+}
+
+impl Telling {
+    /// Says what is done now, and how much of it is done.
+    pub fn say(&self, message: &str, share: Option<f32>) {
+        self.spinner.say(message);
+        self.context.progress(message, share);
+    }
+
+    /// Ends the job's work when it is cancelled.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.context.cancellation()
     }
 }

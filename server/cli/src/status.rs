@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use stitch_session::jobs::JobError;
 use stitch_verifier::compile::Lack;
 
 use crate::interrupt;
@@ -24,6 +25,17 @@ pub enum Status {
 }
 
 impl Status {
+    /// How a command ends whose job came to nothing; says why.
+    pub fn of_job(error: &JobError) -> Self {
+        match error {
+            JobError::Cancelled => Self::Interrupted,
+            JobError::Failed(message) => {
+                anstream::eprintln!("error: {message}");
+                Self::Bad
+            }
+        }
+    }
+
     /// What a command ends with of which one part ended so and another so: the worse. Whoever asked for what can't be done, or
     /// got no answer, is not told that the answer is merely bad.
     pub fn worse(self, other: Self) -> Self {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use stitch_findings::Verdict;
-use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
+use stitch_session::jobs::{JobKind, Limit, Request as Job};
 use stitch_verifier::harness::{self, Subject};
 use stitch_verifier::program::{RunDevice, RunError, Target};
 use stitch_verifier::simulation::SimulationError;
@@ -17,7 +17,7 @@ use stitch_verifier::verify::{Request, VerifyError, harness_for, verify};
 
 use crate::format::{Format, print_json};
 use crate::interrupt;
-use crate::progress::Spinner;
+use crate::progress::{Spinner, Telling};
 use crate::setup::{self, ProgramArguments};
 use crate::status::Status;
 
@@ -93,27 +93,18 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
             time_limit: arguments.program.limit(),
             executable,
         };
-        let spinner = Spinner::new();
-        let shown = spinner.clone();
         let job = Job::new(JobKind::Verify, format!("Verify {}", request.candidate_name)).limit(limit);
-        let handle = jobs.start(job, move |context| async move {
-            let progress = |message: &str| {
-                shown.say(message);
-                context.progress(message, None);
-            };
-            Ok::<_, JobError>(verify(&request, &progress, context.cancellation()).await)
+        let verified = Spinner::new().watch(&jobs, job, async move |telling: Telling| {
+            let progress = |message: &str| telling.say(message, None);
+            Ok(verify(&request, &progress, telling.cancellation()).await)
         });
-        let result = handle.wait().await;
-        spinner.clear();
+        let result = verified.await;
         Ok::<_, anyhow::Error>(Ok(result))
     })??;
     match result {
         Err(status) => Ok(status),
-        Ok(Err(JobError::Cancelled) | Ok(Err(VerifyError::Cancelled))) => Ok(Status::Interrupted),
-        Ok(Err(JobError::Failed(message))) => {
-            anstream::eprintln!("error: {message}");
-            Ok(Status::Bad)
-        }
+        Ok(Err(error)) => Ok(Status::of_job(&error)),
+        Ok(Ok(Err(VerifyError::Cancelled))) => Ok(Status::Interrupted),
         Ok(Ok(Err(error))) => Ok(failed(&error)),
         Ok(Ok(Ok(verdict))) => print(&verdict, arguments.format, candidate_file.as_deref(), out),
     }

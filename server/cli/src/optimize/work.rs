@@ -254,11 +254,7 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
     })??;
     match ended {
         Err(status) => Ok(status),
-        Ok(Err(JobError::Cancelled)) => Ok(Status::Interrupted),
-        Ok(Err(JobError::Failed(message))) => {
-            anstream::eprintln!("error: {message}");
-            Ok(Status::Bad)
-        }
+        Ok(Err(error)) => Ok(Status::of_job(&error)),
         Ok(Ok(ended)) => finish(&ended, &ending, out),
     }
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::Result;
 use stitch_findings::Severity;
 use stitch_profiles::sniff::FileKind;
-use stitch_session::jobs::{JobError, JobKind, Request as Job};
+use stitch_session::jobs::{JobKind, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_verifier::profile::import::{ImportError, import};
 
 use super::{Shown, workspace};
 use crate::interrupt;
-use crate::progress::Spinner;
+use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
 use crate::status::Status;
 
@@ -30,29 +30,22 @@ pub(super) fn run(
     let path = file.to_owned();
     let workspace = workspace(&surrounding.folder);
     let imported = interrupt::until_done(1, |jobs, _| async move {
-        let spinner = Spinner::new();
-        let saying = spinner.clone();
         let job = Job::new(JobKind::Profile, format!("Import {}", path.display()));
-        let handle = jobs.start(job, move |context| async move {
+        let work = async move |telling: Telling| {
             let toolkit = discovery::find(&search).chosen;
             let tools = discovery::profilers(&search, toolkit.as_ref());
-            saying.say("reading");
-            Ok::<_, JobError>(import(&path, &tools, &workspace, context.cancellation()).await)
-        });
-        let result = handle.wait().await;
-        spinner.clear();
-        result
+            telling.say("reading", None);
+            Ok(import(&path, &tools, &workspace, telling.cancellation()).await)
+        };
+        Spinner::new().watch(&jobs, job, work).await
     })?;
     let (profile, kind) = match imported {
         Ok(Ok(imported)) => imported,
-        Ok(Err(ImportError::Cancelled)) | Err(JobError::Cancelled) => return Ok(Status::Interrupted),
+        Err(error) => return Ok(Status::of_job(&error)),
+        Ok(Err(ImportError::Cancelled)) => return Ok(Status::Interrupted),
         Ok(Err(error)) => {
             anstream::eprintln!("error: {error}");
             return Ok(status_of(&error));
-        }
-        Err(JobError::Failed(message)) => {
-            anstream::eprintln!("error: {message}");
-            return Ok(Status::Bad);
         }
     };
     let is_wrong = profile.defects.iter().any(|defect| defect.severity() != Severity::Hint);

@@ -7,6 +7,8 @@ use stitch_profiles::profile::Profile;
 use stitch_profiles::python::PythonTime;
 use stitch_profiles::system::{self, CopySum, KernelSum, System};
 
+use stitch_profiles::units::{counted, percent, rate, size, time};
+
 use super::{Run, human};
 
 /// Kernels of a program that are listed.
@@ -69,12 +71,7 @@ pub(super) fn print(
 fn print_limit(limit: &system::Insight, out: &mut impl Write) -> io::Result<()> {
     let place = limit.lines.first().map(|line| format!("{}:{}: ", line.file, line.line)).unwrap_or_default();
     writeln!(out, "\n{place}{} [{}]", limit.limits, limit.code.as_str())?;
-    writeln!(
-        out,
-        "    gain: at most {:.0} % of the time ({})",
-        limit.gain.share * 100.0,
-        limit.gain.formula
-    )?;
+    writeln!(out, "    gain: at most {} of the time ({})", percent(limit.gain.share), limit.gain.formula)?;
     writeln!(out, "    {}", limit.advice)
 }
 
@@ -83,12 +80,11 @@ fn print_python(python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "\nThe time of the GPU by line")?;
     }
     for line in python.lines.iter().take(MOST_LINES) {
-        let launches =
-            if line.launches == 1 { "1 kernel".to_owned() } else { format!("{} kernels", line.launches) };
+        let launches = counted(line.launches, "kernel", "kernels");
         let place = format!("{}:{}", line.file, line.line);
-        writeln!(out, "  {:>10}  {:>3.0} %  {place}  {launches}", time(line.kernel_ns), line.share * 100.0)?;
+        writeln!(out, "  {:>10}  {:>5}  {place}  {launches}", time(line.kernel_ns), percent(line.share))?;
     }
-    python.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", note.text))
+    Ok(())
 }
 
 fn print_system(system: &System, out: &mut impl Write) -> io::Result<()> {
@@ -97,11 +93,11 @@ fn print_system(system: &System, out: &mut impl Write) -> io::Result<()> {
         let name = device.name.as_deref().unwrap_or("the device");
         writeln!(
             out,
-            "  device {} ({name}): busy {} of {}, idle {:.0} % of it",
+            "  device {} ({name}): busy {} of {}, idle {} of it",
             device.id,
             time(spent.busy_ns),
             time(spent.base_ns()),
-            spent.idle_share() * 100.0
+            percent(spent.idle_share())
         )?;
     }
     for kernel in system.kernels.iter().flatten().take(MOST_KERNELS) {
@@ -109,37 +105,38 @@ fn print_system(system: &System, out: &mut impl Write) -> io::Result<()> {
     }
     let more = system.kernels.as_ref().map_or(0, |kernels| kernels.len().saturating_sub(MOST_KERNELS));
     if more > 0 {
-        writeln!(out, "  and {more} more kernels")?;
+        writeln!(out, "  and {more} more")?;
     }
     for copy in system.copies.iter().flatten() {
         writeln!(out, "  {}", copy_row(copy))?;
     }
     let waiting = system.calls.iter().flatten().filter(|call| call.class.waits());
     for call in waiting.take(MOST_CALLS) {
-        writeln!(out, "  {:>10}  {} waits, {} times", time(call.total_ns), call.name, call.count)?;
+        let waits = counted(call.count, "wait", "waits");
+        writeln!(out, "  {:>10}  {waits} in {}", time(call.total_ns), call.name)?;
     }
     Ok(())
 }
 
 fn kernel_row(kernel: &KernelSum) -> String {
-    let launches = if kernel.count == 1 { "once".to_owned() } else { format!("{} times", kernel.count) };
+    let launches = counted(kernel.count, "launch", "launches");
     let ceiling =
         kernel.ceiling.map(|ceiling| format!(", {ceiling:.2}x at most without it")).unwrap_or_default();
     format!(
-        "{:>10}  {:>3.0} %  {}  {launches}, median {}{ceiling}",
+        "{:>10}  {:>5}  {}  {launches}, median {}{ceiling}",
         time(kernel.total_ns),
-        kernel.share * 100.0,
+        percent(kernel.share),
         stitch_profiles::kernel::kernel_name(&kernel.name).base,
         time(kernel.median_ns),
     )
 }
 
 fn copy_row(copy: &CopySum) -> String {
-    let rate = copy.rate.map(|rate| format!(", {:.1} GB/s", rate / 1e9)).unwrap_or_default();
+    let rate = copy.rate.map(|bytes| format!(", {}", rate(bytes))).unwrap_or_default();
     format!(
-        "{:>10}  {} copies {}, {}{rate}",
+        "{:>10}  {} {}, {}{rate}",
         time(copy.total_ns),
-        copy.count,
+        counted(copy.count, "copy", "copies"),
         copy.route.direction.label(),
         size(copy.bytes)
     )
@@ -180,25 +177,4 @@ fn print_insights(explanation: &Explanation, out: &mut impl Write) -> io::Result
         writeln!(out, "  and {more} more, with `--format json`")?;
     }
     Ok(())
-}
-
-/// A time in the unit that people would use.
-fn time(ns: u64) -> String {
-    let ns = ns as f64;
-    match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
-        ns => format!("{:.2} s", ns / 1e9),
-    }
-}
-
-fn size(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    match bytes {
-        bytes if bytes < 1e3 => format!("{bytes:.0} B"),
-        bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
-        bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
-        bytes => format!("{:.2} GB", bytes / 1e9),
-    }
 }

@@ -3,22 +3,19 @@
 use std::io::Write;
 
 use anyhow::Result;
-use stitch_profiles::profile::{Profile, Way};
-use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
-use stitch_verifier::profile::ladder::Rung;
+use stitch_session::jobs::{JobKind, Request as Job};
 use stitch_verifier::torch::find::{self, FindError, Said};
-use stitch_verifier::torch::host::Place;
-use stitch_verifier::torch::request::{Request, TorchError};
+use stitch_verifier::torch::request::Request;
 use stitch_verifier::torch::subject::Subject;
 use stitch_verifier::torch::verify::profiled::{ProfileError, profile};
 
 use super::{Arguments, Shown, workspace};
 use crate::interrupt;
-use crate::progress::Spinner;
+use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
 use crate::setup::machine;
 use crate::status::Status;
-use crate::verify::torch::failed;
+use crate::verify::torch::{failed, limit_of};
 
 /// Profiles and prints.
 ///
@@ -49,49 +46,27 @@ pub(super) fn run(
                 return Ok(Err(status));
             }
         };
-        let limit = match request.place {
-            Place::Cpu => Limit::Processor,
-            Place::Cuda(index) => Limit::Device(format!("cuda:{index}")),
-        };
-        let (shown, device) = (spinner.clone(), request.device.clone());
-        let job = Job::new(JobKind::Profile, format!("Profile {name}")).limit(limit);
-        let handle = jobs.start(job, move |context| async move {
-            let progress = |message: &str, share: Option<f32>| {
-                shown.say(message);
-                context.progress(message, share);
-            };
-            Ok::<_, JobError>(profile(&request, &files, &progress, context.cancellation()).await)
+        let job = Job::new(JobKind::Profile, format!("Profile {name}")).limit(limit_of(&request));
+        let named = name.to_owned();
+        let profiled = spinner.watch(&jobs, job, async move |telling: Telling| {
+            let progress = |message: &str, share: Option<f32>| telling.say(message, share);
+            Ok(profile(&named, &request, &files, &progress, telling.cancellation()).await)
         });
-        let result = handle.wait().await;
-        spinner.clear();
-        Ok::<_, anyhow::Error>(Ok((result, device)))
+        Ok::<_, anyhow::Error>(Ok(profiled.await))
     })??;
-    let (result, device) = match result {
-        Ok(result) => result,
-        Err(status) => return Ok(status),
-    };
-    let (mut system, mut python) = match result {
-        Ok(Ok(profiled)) => profiled,
-        Err(JobError::Cancelled) | Ok(Err(ProfileError::Torch(TorchError::Cancelled))) => {
-            return Ok(Status::Interrupted);
-        }
-        Err(JobError::Failed(message)) => {
-            anstream::eprintln!("error: {message}");
-            return Ok(Status::Bad);
-        }
-        Ok(Err(ProfileError::Torch(error))) => return Ok(failed(&error)),
-        Ok(Err(error)) => {
+    match result {
+        Err(status) => Ok(status),
+        Ok(Err(error)) => Ok(Status::of_job(&error)),
+        Ok(Ok(Err(ProfileError::Torch(error)))) => Ok(failed(&error)),
+        Ok(Ok(Err(error))) => {
             anstream::eprintln!("error: {error}");
-            return Ok(Status::Bad);
+            Ok(Status::Bad)
         }
-    };
-    let mut profile = Profile::new(name, Way { by: Rung::TorchProfiler.to_string(), ..Way::default() });
-    profile.device = Some(device);
-    profile.notes.append(&mut system.notes);
-    profile.notes.append(&mut python.notes);
-    (profile.system, profile.python) = (Some(system), Some(python));
-    let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
-    page.print(&profile, None, status, out)
+        Ok(Ok(Ok(profile))) => {
+            let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
+            page.print(&profile, None, status, out)
+        }
+    }
 }
 
 /// What is profiled: what was named, or a candidate for it, with its inputs.

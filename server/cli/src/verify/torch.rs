@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
+use stitch_session::jobs::{JobKind, Limit, Request as Job};
 use stitch_verifier::torch::find::{self, FindError, Said};
 use stitch_verifier::torch::host::{HostError, Place};
 use stitch_verifier::torch::judge::Rule;
@@ -15,7 +15,7 @@ use stitch_verifier::torch::verify::verify;
 
 use super::{Arguments, print};
 use crate::interrupt;
-use crate::progress::Spinner;
+use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
 use crate::setup::{PythonArguments, Tolerance, machine};
 use crate::status::Status;
@@ -118,30 +118,17 @@ pub(super) fn run(arguments: &Arguments, surrounding: &Surrounding, out: &mut im
                 return Ok(Err(status));
             }
         };
-        let limit = match request.place {
-            Place::Cpu => Limit::Processor,
-            Place::Cuda(index) => Limit::Device(format!("cuda:{index}")),
-        };
-        let shown = spinner.clone();
-        let job = Job::new(JobKind::Verify, format!("Verify {candidate_name}")).limit(limit);
-        let handle = jobs.start(job, move |context| async move {
-            let progress = |message: &str, share: Option<f32>| {
-                shown.say(message);
-                context.progress(message, share);
-            };
-            Ok::<_, JobError>(verify(&request, &progress, context.cancellation()).await)
+        let job = Job::new(JobKind::Verify, format!("Verify {candidate_name}")).limit(limit_of(&request));
+        let verified = spinner.watch(&jobs, job, async move |telling: Telling| {
+            let progress = |message: &str, share: Option<f32>| telling.say(message, share);
+            Ok(verify(&request, &progress, telling.cancellation()).await)
         });
-        let result = handle.wait().await;
-        spinner.clear();
+        let result = verified.await;
         Ok::<_, anyhow::Error>(Ok(result))
     })??;
     match result {
         Err(status) => Ok(status),
-        Ok(Err(JobError::Cancelled) | Ok(Err(TorchError::Cancelled))) => Ok(Status::Interrupted),
-        Ok(Err(JobError::Failed(message))) => {
-            anstream::eprintln!("error: {message}");
-            Ok(Status::Bad)
-        }
+        Ok(Err(error)) => Ok(Status::of_job(&error)),
         Ok(Ok(Err(error))) => Ok(failed(&error)),
         Ok(Ok(Ok(verdict))) => print(&verdict, arguments.format, Some(&file), out),
     }
@@ -195,6 +182,14 @@ async fn request(
         time_limit: arguments.program.limit(),
         ..usual
     })
+}
+
+/// What a job about PyTorch code takes of the machine.
+pub(crate) fn limit_of(request: &Request) -> Limit {
+    match request.place {
+        Place::Cpu => Limit::Processor,
+        Place::Cuda(index) => Limit::Device(format!("cuda:{index}")),
+    }
 }
 
 /// Says why there is no verdict, or no profile.
