@@ -82,6 +82,8 @@ fn programs_that_nsys_recorded_are_read_and_told() {
     let codes: Vec<&Value> =
         profile["limits"].as_array().unwrap().iter().map(|limit| &limit["code"]).collect();
     assert!(codes.iter().any(|code| *code == "nsys/pageable-copy"), "{codes:?}");
+    let told = import(&folder, &file, &[]);
+    assert!(told.out.contains("12 copies host to device (pageable), 42.0 MB, 7.77 GB/s"), "{}", told.out);
 }
 
 #[test]

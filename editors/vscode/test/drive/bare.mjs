@@ -34,14 +34,7 @@ export async function bare({ tools, out, vsix, settings, environment, folder: co
     await at.check("one that is chosen is taken, and everything is there", async () => {
       const toast = at.toast("The server `stitchcuda` was not found");
       await toast.locator("a.monaco-button, .monaco-text-button", { hasText: "Choose It…" }).first().click();
-      const input = page.locator(".quick-input-widget .quick-input-box input");
-      await input.waitFor();
-      await input.fill(server);
-      await page
-        .locator(".quick-input-list .monaco-list-row", { hasText: path.basename(server) })
-        .first()
-        .waitFor();
-      await page.keyboard.press("Enter");
+      await at.chooseFile(server);
       await at.lens("Optimize").waitFor();
     });
   } finally {

@@ -44,6 +44,28 @@ export class Workbench {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
   }
 
+  /**
+   * Answers VS Code's own file dialog. It shows its first folder when that is read, over what was typed until then, and takes
+   * no answer while it reads: so it is told again until it is gone.
+   */
+  async chooseFile(file) {
+    const dialog = this.page.locator(".quick-input-widget");
+    const input = dialog.locator(".quick-input-box input");
+    await input.waitFor();
+    await this.until(`the end of the dialog with ${file}`, async () => {
+      try {
+        const soon = { timeout: 3_000 };
+        await input.fill(file, soon);
+        await dialog.locator(".monaco-list-row", { hasText: path.basename(file) }).first().waitFor(soon);
+        await input.press("Enter", soon);
+        await dialog.waitFor({ state: "hidden", ...soon });
+      } catch {
+        // What is seen is what counts.
+      }
+      return !(await dialog.isVisible());
+    });
+  }
+
   /** A line of the editor that has this text; the editor writes no-break spaces. */
   line(text) {
     return this.editor.locator(".view-line", { hasText: text }).first();

@@ -133,8 +133,9 @@ fn kernel_row(kernel: &KernelSum) -> String {
 
 fn copy_row(copy: &CopySum) -> String {
     let rate = copy.rate.map(|bytes| format!(", {}", rate(bytes))).unwrap_or_default();
+    let pageable = if copy.route.is_pageable() { " (pageable)" } else { "" };
     format!(
-        "{:>10}  {} {}, {}{rate}",
+        "{:>10}  {} {}{pageable}, {}{rate}",
         time(copy.total_ns),
         counted(copy.count, "copy", "copies"),
         copy.route.direction.label(),
