@@ -19,8 +19,8 @@ pub use aim::{Aim, AimError, PythonAim, aim, aim_python};
 pub use brief::read;
 pub use decide::{Step, decide};
 pub use evaluate::{
-    Baseline, CudaJudgement, Evaluated, JudgeError, Judgement, LEAST_GAIN, Named, ToBeat, TorchJudgement,
-    Version, compared,
+    Answered, Asking, Baseline, Carry, CudaJudgement, ElsewhereJudgement, Evaluated, JudgeError, Judgement,
+    LEAST_GAIN, Named, Question, ToBeat, TorchJudgement, Version, compared,
 };
 
 use crate::engine::{Engine, EngineError, Exchange, Feedback, Proposal, Tokens, Watch};

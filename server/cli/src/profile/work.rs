@@ -10,7 +10,7 @@ use stitch_session::jobs::{JobKind, Limit, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_toolchain::process::Scratch;
 use stitch_verifier::measure::program_of;
-use stitch_verifier::profile::cuda::{CollectError, Order, collect, here};
+use stitch_verifier::profile::cuda::{self, CollectError, collect, here};
 use stitch_verifier::profile::ladder::Rung;
 use stitch_verifier::profile::simulated;
 use stitch_verifier::program::{
@@ -18,7 +18,11 @@ use stitch_verifier::program::{
 };
 use stitch_verifier::simulation::{Options, Report as Simulated, SimulationError, checks};
 
+use stitch_worker::client::Elsewhere;
+use stitch_worker::order::{Order, Outcome, ProfileCuda};
+
 use super::{Arguments, Run, Shown};
+use crate::elsewhere::{self, Ordered};
 use crate::interrupt;
 use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
@@ -33,7 +37,7 @@ enum Failure {
 }
 
 /// What came of it.
-enum Outcome {
+enum Made {
     /// A GPU's profile.
     Profile(Box<Profile>),
     /// A run on the simulator.
@@ -53,6 +57,27 @@ pub(super) fn run(
 ) -> Result<Status> {
     let target = setup::target(&surrounding, name, &arguments.shared.with)?;
     let answers = arguments.shared.answers()?;
+    let config = surrounding.config_for(setup::file(&target));
+    if let Some(elsewhere) = Elsewhere::configured(&config.worker) {
+        let device = setup::asked(&arguments.shared, &target, &config);
+        let file = setup::file(&target);
+        let settings = elsewhere::settings(&surrounding, &arguments.shared, &config, device, file, None);
+        let mut wanted = elsewhere::wanted(&surrounding, &target).with_flags(&config.nvcc.extra_flags);
+        wanted.arguments.extend(arguments.shared.arguments.iter().cloned());
+        let order = Order::Profile(Box::new(ProfileCuda {
+            settings,
+            target,
+            name: name.to_owned(),
+            arguments: arguments.shared.arguments.clone(),
+            answers,
+            by: arguments.by.map(|rung| rung.word().to_owned()),
+            sample: arguments.sample,
+            or_simulated: false,
+        }));
+        let title = format!("Profile {name}");
+        let ordered = Ordered { elsewhere, order, wanted, title, kind: JobKind::Profile };
+        return done_elsewhere(ordered, name, arguments.sample, page, out);
+    }
     let executable = std::env::current_exe().context("this program does not know where it lies")?;
     let harnesses = Scratch::new("harness").context("there is no folder for a harness")?;
     let program = program_of(&target, &answers, &harnesses)?;
@@ -92,13 +117,32 @@ pub(super) fn run(
         Err(status) => Ok(status),
         Ok((Err(error), _)) => Ok(Status::of_job(&error)),
         Ok((Ok(Err(failure)), _)) => Ok(failed(&failure)),
-        Ok((Ok(Ok(Outcome::Ran(ran))), device)) => {
-            print_run(arguments.sample, page, name, &device, &ran, out)
-        }
-        Ok((Ok(Ok(Outcome::Profile(profile))), _)) => {
+        Ok((Ok(Ok(Made::Ran(ran))), device)) => print_run(arguments.sample, page, name, &device, &ran, out),
+        Ok((Ok(Ok(Made::Profile(profile))), _)) => {
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
             page.print(&profile, None, status, out)
         }
+    }
+}
+
+/// Has a profile made elsewhere, and prints it.
+fn done_elsewhere(
+    ordered: Ordered,
+    name: &str,
+    sample: Option<f64>,
+    page: &Shown,
+    out: &mut impl Write,
+) -> Result<Status> {
+    match ordered.done()? {
+        Ok(Outcome::Profile { profile }) => {
+            let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
+            page.print(&profile, None, status, out)
+        }
+        Ok(Outcome::Simulated { device, run }) => {
+            print_run(sample, page, name, &device, &Ran::from(*run), out)
+        }
+        Ok(_) => Ok(elsewhere::other_outcome()),
+        Err(status) => Ok(status),
     }
 }
 
@@ -113,21 +157,21 @@ struct Work {
 }
 
 impl Work {
-    async fn outcome(&self, telling: &Telling) -> std::result::Result<Outcome, Failure> {
+    async fn outcome(&self, telling: &Telling) -> std::result::Result<Made, Failure> {
         let say = |message: &str| telling.say(message, None);
         let cancel = telling.cancellation();
         say("building");
         let built = build(&self.builder, &self.program, cancel).await.map_err(Failure::Build)?;
         if matches!(self.running.device, RunDevice::Simulator(_)) {
             say("simulating");
-            return run_program(&built, &self.running, cancel).await.map(Outcome::Ran).map_err(Failure::Run);
+            return run_program(&built, &self.running, cancel).await.map(Made::Ran).map_err(Failure::Run);
         }
         let cache = Cache::configured(&self.builder.config.cache, &Folders::find());
         let (here, memory) = here(&self.search, &self.builder.toolkit, cache);
         let (target, running, only) = (&*self.target, &self.running, self.only);
-        let order = Order { target, built: &built, running, here: &here, only, memory: &memory };
+        let order = cuda::Order { target, built: &built, running, here: &here, only, memory: &memory };
         let profile = collect(&order, &say, cancel).await.map_err(Failure::Collect)?;
-        Ok(Outcome::Profile(Box::new(profile)))
+        Ok(Made::Profile(Box::new(profile)))
     }
 }
 
