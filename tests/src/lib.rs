@@ -9,3 +9,5 @@ pub mod lsp_client;
 pub mod neovim;
 #[cfg(target_os = "linux")]
 pub mod optimizing;
+#[cfg(target_os = "linux")]
+pub mod worker;

@@ -20,6 +20,7 @@ mod compile;
 mod configuration;
 mod dependents;
 mod documents;
+mod elsewhere;
 mod frames;
 mod from_proto;
 mod guard;

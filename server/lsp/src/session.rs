@@ -24,6 +24,7 @@ use crate::capabilities::ClientFeatures;
 use crate::compile::Compiles;
 use crate::configuration::Configuration;
 use crate::documents::{Document, Documents, Outcome};
+use crate::elsewhere::Machines;
 use crate::headers::Headers;
 use crate::ingress::Phase;
 use crate::notices::Notices;
@@ -77,6 +78,8 @@ pub struct Session {
     pub status: StatusLine,
     /// The toolkits that were found.
     pub toolkits: Toolkits,
+    /// Other machines whose devices are configured.
+    pub machines: Machines,
     /// What headers define.
     pub headers: Headers,
     /// clang's checks between keystrokes.
@@ -113,6 +116,7 @@ impl Session {
             configuration: Configuration::new(options.surroundings),
             status: StatusLine::default(),
             toolkits: Toolkits::default(),
+            machines: Machines::default(),
             headers: Headers::default(),
             type_checks: TypeChecks::default(),
             gone: gone.child_token(),

@@ -115,7 +115,7 @@ async fn work(
 ) -> Result<(), JobError> {
     let config = session.configuration.for_path(Some(path));
     let chosen = chosen.in_text(&reference.text).map_err(JobError::Failed)?;
-    let judging = Judging::prepare(session, path, &reference.text, &chosen, &config).await?;
+    let judging = Judging::prepare(session, path, &reference.text, &chosen, &config, context).await?;
     session.board.write(context.id(), |card| card.device = Some(judging.device()));
     let judgement = judging.judgement(chosen, RUN_LIMIT).map_err(JobError::failed)?;
     let scratch = Scratch::new("verify").map_err(JobError::failed)?;

@@ -157,10 +157,11 @@ impl Host {
                 }
                 _ = beat.tick() => {
                     self.surroundings.out.say(&FromWorker::Beat);
-                    if heard.elapsed() > patience || self.surroundings.out.is_closed() {
+                    if heard.elapsed() > patience {
                         return Ended::Lost;
                     }
                 }
+                () = self.surroundings.out.closed() => return Ended::Lost,
                 Some(id) = self.ended.recv() => { self.jobs.remove(&id); }
             }
         }

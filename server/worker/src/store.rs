@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nix::errno::Errno;
 use sha2::{Digest, Sha256};
 use stitch_session::folders::{self, Folders};
 
@@ -221,14 +220,13 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
 
 /// What the system said when something was written at `path` on `machine`, and what to do.
 pub fn trouble(machine: &str, path: &Path, error: &io::Error) -> String {
-    let full = [Errno::ENOSPC, Errno::EDQUOT].iter().any(|full| error.raw_os_error() == Some(*full as i32));
-    if full {
+    if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
         return format!(
             "The disk of {machine} is full: {} could not be written ({error}). Free some of it, or set STITCHCUDA_CACHE_DIR there to a folder on another disk.",
             path.display()
         );
     }
-    format!("On {machine}, {} could not be written: {error}.", path.display())
+    format!("{} could not be written on {machine}: {error}.", path.display())
 }
 
 #[cfg(test)]
@@ -258,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_said_with_what_to_do() {
-        let error = io::Error::from_raw_os_error(Errno::ENOSPC as i32);
+        let error = io::Error::from_raw_os_error(nix::errno::Errno::ENOSPC as i32);
         let text = trouble("gpu01", Path::new("/c/x"), &error);
         assert!(
             text.starts_with("The disk of gpu01 is full") && text.contains("STITCHCUDA_CACHE_DIR"),

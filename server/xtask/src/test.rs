@@ -120,6 +120,9 @@ const TORCH: &str = "python3-torch";
 /// What builds extensions of PyTorch, and the package that has it.
 const NINJA: &str = "ninja";
 const NINJA_PACKAGE: &str = "ninja-build";
+/// The daemon that a worker is reached through in a test, where it may lie, and the package that has it.
+const SSHD: [&str; 2] = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"];
+const SSHD_PACKAGE: &str = "openssh-server";
 /// Interpreters that may have PyTorch: the active one, and the one that a distribution's packages are for.
 const PYTHONS: [&str; 2] = ["python3", "/usr/bin/python3"];
 /// Says to the tests that there is no PyTorch, and that this is known.
@@ -141,6 +144,9 @@ fn prepare_machine() -> Vec<(&'static str, &'static str)> {
     }
     if said(NINJA, &["--version"]).is_none() {
         get(NINJA_PACKAGE, "the tests that build extensions of PyTorch fail");
+    }
+    if !SSHD.iter().any(|path| Path::new(path).is_file()) {
+        get(SSHD_PACKAGE, "the test of a worker behind ssh is skipped");
     }
     if has_torch() { Vec::new() } else { vec![(WITHOUT_TORCH, "1")] }
 }

@@ -13,16 +13,20 @@ use stitch_session::cache::Cache;
 use stitch_session::config::Device;
 use stitch_session::folders::Folders;
 use stitch_session::jobs::{Context, JobError};
+use stitch_verifier::harness::Answers;
 use stitch_verifier::profile::cuda::{CollectError, Order, collect, here};
 use stitch_verifier::profile::simulated;
-use stitch_verifier::program::{self, Builder, Built, End, Program, RunDevice, Running};
+use stitch_verifier::program::{self, Builder, Built, End, Program, Ran, RunDevice, Running, Target};
 use stitch_verifier::simulation::{Options, Report, Source, checks};
 use stitch_verifier::torch::machine::Machine;
 use stitch_verifier::torch::request::TorchError;
 use stitch_verifier::torch::verify::profiled::{self, ProfileError};
+use stitch_worker::client::Elsewhere;
+use stitch_worker::order::{self, Outcome, ProfileCuda, ProfileTorch, Settings};
 
 use super::Moved;
 use crate::documents::Document;
+use crate::elsewhere;
 use crate::optimize::{Chosen, target};
 use crate::session::Session;
 use crate::toolkit;
@@ -56,6 +60,12 @@ pub(super) async fn record(
     }
     let config = session.configuration.for_path(Some(&path));
     let workspace = session.configuration.project_of(&path);
+    if let Some(elsewhere) = session.machines.of(&config) {
+        let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+        let program = Program { name, sources: vec![path], folder, ..Program::default() };
+        let settings = elsewhere::settings(&config, config.device.clone(), workspace, limit);
+        return cuda_elsewhere(session, document, program, (&elsewhere, settings), context).await;
+    }
     let toolkit = toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
     let wanted = match &config.device {
         Device::Cpu => Device::Simulator(USUAL.to_owned()),
@@ -111,6 +121,56 @@ async fn on_gpu(
     Ok(Made { lines: Vec::new(), device: running.device.id(), recorded, defects: Vec::new() })
 }
 
+/// On another machine.
+async fn cuda_elsewhere(
+    session: &Session,
+    document: &Document,
+    program: Program,
+    (machine, settings): (&Elsewhere, Settings),
+    context: &Context,
+) -> Result<Made, JobError> {
+    let path = program.sources.first().cloned().unwrap_or_default();
+    let target = Target::Program(Box::new(program.clone()));
+    let flags = settings.config.nvcc.extra_flags.clone();
+    let wanted =
+        elsewhere::wanted(settings.workspace.as_deref(), &path).with_target(&target).with_flags(&flags);
+    let order = ProfileCuda {
+        settings,
+        target,
+        name: program.name.clone(),
+        arguments: Vec::new(),
+        answers: Answers::default(),
+        by: None,
+        sample: None,
+        or_simulated: true,
+    };
+    let order = order::Order::Profile(Box::new(order));
+    match elsewhere::done(machine, &order, wanted, context).await? {
+        Outcome::Profile { profile } => made_elsewhere(session, machine, *profile, context).await,
+        Outcome::Simulated { device, run } => {
+            session.board.write(context.id(), |card| card.device = Some(device.clone()));
+            counted(document, &program, &Ran::from(*run), device, context)
+        }
+        _ => Err(JobError::failed("The worker did something else than was ordered.")),
+    }
+}
+
+/// A profile of another machine's GPU.
+async fn made_elsewhere(
+    session: &Session,
+    machine: &Elsewhere,
+    recorded: Recorded,
+    context: &Context,
+) -> Result<Made, JobError> {
+    let device = machine.machine().await.map(|name| format!("a device of {name}"));
+    let device = device.unwrap_or_else(|| "a device elsewhere".to_owned());
+    session.board.write(context.id(), |card| card.device = Some(device.clone()));
+    context.note(format!("profiled by {}", recorded.way.by));
+    recorded.way.not_taken.iter().for_each(|not| context.note(format!("not by {}: {}", not.by, not.why)));
+    recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
+    Ok(Made { lines: Vec::new(), device, recorded, defects: Vec::new() })
+}
+
 async fn simulated(
     document: &Document,
     program: &Program,
@@ -120,6 +180,17 @@ async fn simulated(
 ) -> Result<Made, JobError> {
     context.progress("simulating", None);
     let ran = program::run(built, running, context.cancellation()).await.map_err(JobError::failed)?;
+    counted(document, program, &ran, running.device.id(), context)
+}
+
+/// What a run on a simulated device counted.
+fn counted(
+    document: &Document,
+    program: &Program,
+    ran: &Ran,
+    device: String,
+    context: &Context,
+) -> Result<Made, JobError> {
     let report = match (&ran.end, &ran.report) {
         (End::Status(_) | End::Signal(_), Some(report)) => report,
         (End::Ended(why), _) => return Err(JobError::failed(why)),
@@ -131,7 +202,6 @@ async fn simulated(
     context.note(
         most.map_or("no line moves anything".to_owned(), |line| format!("the heaviest line: {}", line.words)),
     );
-    let device = running.device.id();
     let recorded = simulated::profile(report, &program.name, &device);
     let defects = report.findings(&Source::new(document.path.as_deref().unwrap_or(Path::new("")), &text));
     Ok(Made { lines, device, recorded, defects })
@@ -151,9 +221,20 @@ async fn python(
     };
     let config = session.configuration.for_path(Some(path));
     let workspace = session.configuration.project_of(path);
+    let device = Machine::timed(&config.device);
+    if let Some(machine) = session.machines.of(&config) {
+        let wanted = elsewhere::wanted(workspace.as_deref(), path).with_subject(&aim.subject);
+        let folders = workspace.iter().cloned().chain(path.parent().map(PathBuf::from)).collect();
+        let settings = elsewhere::settings(&config, device, workspace, limit.max(LOADING));
+        let order = ProfileTorch { settings, subject: aim.subject, name, folders };
+        let order = order::Order::ProfileTorch(Box::new(order));
+        return match elsewhere::done(&machine, &order, wanted, context).await? {
+            Outcome::Profile { profile } => made_elsewhere(session, &machine, *profile, context).await,
+            _ => Err(JobError::failed("The worker did something else than was ordered.")),
+        };
+    }
     let search = session.search(&config, workspace.clone());
     let executable = std::env::current_exe().map_err(JobError::failed)?;
-    let device = Machine::timed(&config.device);
     let machine =
         Machine::find(&config, &search, &device, None, &executable).await.map_err(JobError::failed)?;
     session.board.write(context.id(), |card| card.device = Some(machine.device_id()));

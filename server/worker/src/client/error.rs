@@ -88,7 +88,7 @@ pub enum WorkerError {
         error: Box<WorkerError>,
     },
     /// The machine did what was ordered as far as it could.
-    #[error("{message} (on {machine})")]
+    #[error("On {machine}: {message}")]
     Failed {
         /// The machine.
         machine: String,

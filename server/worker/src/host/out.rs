@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+
+use tokio_util::sync::CancellationToken;
 
 use crate::protocol::FromWorker;
 
@@ -14,7 +15,7 @@ use crate::protocol::FromWorker;
 pub struct Out {
     told: Arc<Mutex<Option<Sender<Vec<u8>>>>>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
-    closed: Arc<AtomicBool>,
+    closed: CancellationToken,
 }
 
 impl Out {
@@ -26,7 +27,7 @@ impl Out {
         let stream = File::from(nix::unistd::dup(io::stdout())?);
         nix::unistd::dup2_stdout(io::stderr())?;
         let (told, heard) = channel();
-        let closed = Arc::new(AtomicBool::new(false));
+        let closed = CancellationToken::new();
         let for_thread = closed.clone();
         let thread = std::thread::Builder::new()
             .name("protocol".to_owned())
@@ -38,7 +39,7 @@ impl Out {
         })
     }
 
-    /// Says something. Where nobody hears it, that is seen by [`Out::is_closed`].
+    /// Says something. Where nobody hears it, that is seen by [`Out::closed`].
     pub fn say(&self, message: &FromWorker) {
         let Ok(mut line) = serde_json::to_vec(message) else { return };
         line.push(b'\n');
@@ -48,9 +49,9 @@ impl Out {
         }
     }
 
-    /// Whether the other end is gone.
-    pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
+    /// Ends when nobody reads any more, as far as that was noticed by writing.
+    pub async fn closed(&self) {
+        self.closed.cancelled().await;
     }
 
     /// Waits until all that was said is written, or can't be.
@@ -64,10 +65,10 @@ impl Out {
     }
 }
 
-fn write(mut stream: File, heard: &Receiver<Vec<u8>>, closed: &AtomicBool) {
+fn write(mut stream: File, heard: &Receiver<Vec<u8>>, closed: &CancellationToken) {
     while let Ok(line) = heard.recv() {
         if stream.write_all(&line).is_err() {
-            closed.store(true, Ordering::Relaxed);
+            closed.cancel();
             return;
         }
     }
