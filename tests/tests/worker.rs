@@ -74,7 +74,7 @@ fn what_is_elsewhere_already_does_not_travel_again() {
     let (machine, folder) = (Machine::new().unwrap(), folder());
     let log = machine.home().join("traffic");
     let command = machine.shell(&format!("tee -a '{}' | WORKER", log.display())).unwrap();
-    let mut sent = || {
+    let sent = || {
         let arguments = [&VERIFY[..], &["good.cu"]].concat();
         let finished = finish(&mut ordering(&folder, &command, &arguments).unwrap()).unwrap();
         assert_eq!(finished.status, Some(0), "{}", finished.err);

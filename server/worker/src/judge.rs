@@ -113,7 +113,7 @@ pub async fn look(
     progress: &Progress<'_>,
     cancel: &CancellationToken,
 ) -> Result<Device, WorkerError> {
-    let order = Order::Look(Look { settings: settings.clone(), torch });
+    let order = Order::Look(Box::new(Look { settings: settings.clone(), torch }));
     match elsewhere.perform(&order, &Default::default(), progress, cancel).await? {
         Outcome::Looked { id, device } => Ok(Device { id, name: device }),
         _ => Err(WorkerError::Internal("another outcome than was ordered".to_owned())),

@@ -23,7 +23,7 @@ pub enum Order {
     /// Say what the machine has.
     Doctor,
     /// Say which device it would be.
-    Look(Look),
+    Look(Box<Look>),
     /// Verify CUDA programs or kernels.
     Verify(Box<Verify>),
     /// Verify PyTorch code.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub enum Question {
 
 /// An answer to a [`Question`], of the same name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "answer", rename_all = "kebab-case")]
+#[serde(tag = "answered", content = "with", rename_all = "kebab-case")]
 pub enum Answered {
     /// What the reference costs.
     Baseline(Box<Baseline>),
@@ -102,10 +102,10 @@ impl Question {
     }
 }
 
-fn version(path: &PathBuf) -> Result<Version, JudgeError> {
+fn version(path: &Path) -> Result<Version, JudgeError> {
     let text = crate::optimize::read(path)
         .map_err(|error| JudgeError::Unsuitable(format!("{} could not be read: {error}", path.display())))?;
-    Ok(Version { path: path.clone(), text })
+    Ok(Version { path: path.to_owned(), text })
 }
 
 /// What [`Carry::ask`] returns.
