@@ -89,6 +89,18 @@ fn no_way_to_a_worker_is_said_with_what_stood_in_it() {
 }
 
 #[test]
+fn keys_of_this_side_are_not_given_to_the_command() {
+    let (folder, _) = folder(0);
+    let told = folder.path().unwrap().join("environment");
+    let command = shell(&format!("env > '{}'; exit 9", told.display()));
+    let mut ordering = ordering(&folder, &command, &VERIFY).unwrap();
+    ordering.env("STITCHCUDA_API_KEY", "open sesame").env("SSH_AUTH_SOCK", "/run/agent");
+    assert_eq!(finish(&mut ordering).unwrap().status, Some(3));
+    let told = std::fs::read_to_string(told).unwrap();
+    assert!(!told.contains("sesame") && told.contains("SSH_AUTH_SOCK=/run/agent"), "{told}");
+}
+
+#[test]
 fn a_command_that_never_answers_is_given_up() {
     let (folder, _) = folder(0);
     let began = Instant::now();

@@ -4,8 +4,9 @@
 
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stitch_tests::cli::{Folder, finish};
+use stitch_tests::endpoint::{Answer, Endpoint};
 use stitch_tests::worker::{Machine, ordering};
 
 /// The interpreter that has torch, as that machine knows it.
@@ -68,11 +69,11 @@ fn an_input_file_travels_once() {
         return;
     }
     let machine = Machine::bare().unwrap();
-    let text = "import torch\n\n\n# stitchcuda: inputs(load(\"x.pt\"))\ndef double(x):\n    return x * 2\n";
+    let text = "import torch\n\n\n# stitchcuda: inputs(file=\"x.pt\")\ndef double(x):\n    return x * 2\n";
     let folder = Folder::with(&[("ref.py", text), ("cand.py", &text.replace("x * 2", "x + x"))]).unwrap();
     let python = python();
     let made = Command::new(&python)
-        .args(["-c", "import torch; torch.save((torch.randn(300, 300),), 'x.pt')"])
+        .args(["-c", "import torch; torch.save((torch.randn(600, 600),), 'x.pt')"])
         .current_dir(folder.path().unwrap())
         .status()
         .unwrap();
@@ -91,8 +92,84 @@ fn an_input_file_travels_once() {
         "ref.py::double",
         "cand.py::double",
     ];
-    let finished = finish(&mut ordering(&folder, &machine.command().unwrap(), &arguments).unwrap()).unwrap();
-    let here = finish(&mut folder.bare(&arguments).unwrap()).unwrap();
-    assert_eq!(finished.status, here.status, "{}\n{}", finished.err, here.err);
-    assert!(machine.contents() >= 2, "{}", finished.err);
+    let log = machine.home().join("traffic");
+    let command = machine.shell(&format!("tee -a '{}' | WORKER", log.display())).unwrap();
+    let sent = || {
+        let finished = finish(&mut ordering(&folder, &command, &arguments).unwrap()).unwrap();
+        assert_eq!(finished.status, Some(0), "{}\n{}", finished.err, finished.out);
+        assert_eq!(finished.json().unwrap()["answer"], "correct");
+        let bytes = std::fs::metadata(&log).unwrap().len();
+        std::fs::remove_file(&log).unwrap();
+        bytes
+    };
+    // The first time 1.44 MB of numbers in base64, the second time nothing of them.
+    assert!(sent() > 1_800_000);
+    assert!(sent() < 20_000);
+}
+
+/// A module whose loop over columns a matrix product does at once.
+const LOOP: &str = r#"import torch
+from torch import nn
+
+
+class Score(nn.Module):
+    # stitchcuda: init(48)
+    # stitchcuda: inputs(randn(64, 48))
+    def __init__(self, size: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(size))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros(x.shape[0], dtype=x.dtype, device=x.device)
+        for column in range(x.shape[1]):
+            total = total + x[:, column] * self.weight[column]
+        return total
+"#;
+
+#[test]
+fn a_model_here_writes_what_is_judged_elsewhere() {
+    if std::env::var_os("STITCHCUDA_TESTS_WITHOUT_TORCH").is_some() {
+        return;
+    }
+    let machine = Machine::bare().unwrap();
+    let (before, after) = LOOP.split_at(LOOP.find("        total = ").unwrap());
+    assert!(!before.is_empty());
+    let edit = |line: &str| {
+        Answer::text(&format!("<<<<<<< SEARCH\n{after}=======\n        {line}\n>>>>>>> REPLACE\n"))
+    };
+    let tasks = |tasks: Value| Answer::text(&json!({"summary": "One product.", "tasks": tasks}).to_string());
+    let endpoint = Endpoint::with(vec![
+        tasks(json!([{"title": "One product", "scope": ["Score"]}])),
+        edit("return x @ self.wieght"),
+        edit("return x @ self.weight"),
+        tasks(json!([])),
+    ])
+    .unwrap();
+    let folder = Folder::with(&[("model.py", LOOP)]).unwrap();
+    let python = python();
+    let arguments = [
+        "optimize",
+        "model.py::Score",
+        "--engine",
+        "llm",
+        "--device",
+        "cpu",
+        "--apply",
+        "--format",
+        "json",
+        "--python",
+        &python,
+    ];
+    let mut command = ordering(&folder, &machine.command().unwrap(), &arguments).unwrap();
+    command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
+    let run = finish(&mut command).unwrap();
+    assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    let events: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let attempts: Vec<&Value> = events.iter().filter(|event| event["entry"] == "attempt").collect();
+    let outcomes: Vec<&str> = attempts.iter().map(|attempt| attempt["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes.last(), Some(&"kept"), "{}", run.out);
+    assert!(attempts.last().unwrap().to_string().contains("cpu on "), "{}", run.out);
+    assert!(!run.out.contains(&*machine.kept().to_string_lossy()), "{}", run.out);
+    let now = std::fs::read_to_string(folder.path().unwrap().join("model.py")).unwrap();
+    assert!(now.contains("x @ self.weight") && now.contains("total + x[:, column]"), "{now}");
 }
