@@ -167,3 +167,22 @@ fn a_run_is_judged_elsewhere_and_applied_here() {
     let now = std::fs::read_to_string(folder.path().unwrap().join("p.cu")).unwrap();
     assert!(!now.contains("powf(x[i], 3.0f)"), "{now}");
 }
+
+#[test]
+fn a_build_of_a_persons_own_is_made_elsewhere_with_all_of_its_folder() {
+    let (machine, folder) = (Machine::new().unwrap(), folder());
+    folder.write("own/make.sh", "exec \"$NVCC\" -I.. -o scale main.cu\n").unwrap();
+    let text = std::fs::read_to_string(folder.path().unwrap().join("ref.cu")).unwrap();
+    for (name, from) in [("own/main.cu", "parts/square.cuh"), ("candidate/main.cu", "parts/square.cuh")] {
+        folder.write(name, text.replace(from, "square.cuh")).unwrap();
+    }
+    folder.write("own/square.cuh", HEADER).unwrap();
+    folder.write("own/data.txt", "7").unwrap();
+    let toml = "[target.scale]\nfiles = ['main.cu']\ncwd = '.'\nbuild = 'sh make.sh'\nrun = 'cat data.txt && ./scale'\n";
+    folder.write("own/stitchcuda.toml", toml).unwrap();
+    let arguments = ["verify", "--format", "json", "--device", "sim:h200", "scale", "../candidate/main.cu"];
+    let mut ordering = ordering(&folder, &machine.command().unwrap(), &arguments).unwrap();
+    let finished = finish(ordering.current_dir(folder.path().unwrap().join("own"))).unwrap();
+    assert_eq!(finished.status, Some(0), "{}\n{}", finished.err, finished.out);
+    assert_eq!(finished.json().unwrap()["answer"], "correct");
+}

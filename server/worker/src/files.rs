@@ -199,14 +199,16 @@ impl Files {
         let mut file = File::open(path).map_err(unreadable)?;
         let total = file.metadata().map_err(unreadable)?.len();
         progress(&format!("sending {name}"), None);
+        let _alone = connection.sending().await;
         let mut sent = 0;
         loop {
             let mut chunk = Vec::with_capacity(CHUNK);
             (&mut file).take(CHUNK as u64).read_to_end(&mut chunk).map_err(unreadable)?;
+            let at = sent;
             sent += chunk.len() as u64;
             let last = chunk.len() < CHUNK;
             let data = STANDARD.encode(&chunk);
-            connection.say(ToWorker::Put { content: content.to_owned(), data, last }).await?;
+            connection.say(ToWorker::Put { content: content.to_owned(), at, data, last }).await?;
             if total > LARGE {
                 let share = sent as f32 / total as f32;
                 progress(&format!("sending {name}"), Some(share.min(1.0)));

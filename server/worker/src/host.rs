@@ -82,7 +82,8 @@ pub async fn serve() -> io::Result<u8> {
     let here = Here::new(&machine)?;
     let (told, ended) = mpsc::unbounded_channel();
     let surroundings = Arc::new(Surroundings { here, store, machine, patience, out: out.clone(), told });
-    let mut host = Host { surroundings, jobs: HashMap::new(), waiting: Vec::new(), incoming: None, ended };
+    let mut host =
+        Host { surroundings, jobs: HashMap::new(), waiting: Vec::new(), incoming: HashMap::new(), ended };
     let store = host.surroundings.store.clone();
     let pruning = tokio::task::spawn_blocking(move || store.prune());
     let how = host.listen(&mut lines).await;
@@ -133,7 +134,8 @@ struct Host {
     /// Jobs at work, each with what ends it.
     jobs: HashMap<String, CancellationToken>,
     waiting: Vec<Waiting>,
-    incoming: Option<Incoming>,
+    /// Contents on their way, by their digests.
+    incoming: HashMap<String, Incoming>,
     /// Hears of jobs that came to an end.
     ended: mpsc::UnboundedReceiver<String>,
 }
@@ -170,7 +172,7 @@ impl Host {
     fn obey(&mut self, message: ToWorker) {
         match message {
             ToWorker::Job { id, order, roots, files } => self.take(id, Job { order, roots, files }),
-            ToWorker::Put { content, data, last } => self.put(&content, &data, last),
+            ToWorker::Put { content, at, data, last } => self.put(&content, at, &data, last),
             ToWorker::Cancel { id } => {
                 if let Some(cancel) = self.jobs.get(&id) {
                     cancel.cancel();
@@ -224,8 +226,8 @@ impl Host {
     }
 
     /// Takes a part of a content.
-    fn put(&mut self, content: &str, data: &str, last: bool) {
-        match self.add(content, data, last) {
+    fn put(&mut self, content: &str, at: u64, data: &str, last: bool) {
+        match self.add(content, at, data, last) {
             Ok(false) => {}
             Ok(true) => {
                 let mut ready = Vec::new();
@@ -240,7 +242,7 @@ impl Host {
                 }
             }
             Err((kind, message)) => {
-                self.incoming = None;
+                self.incoming.remove(content);
                 let lacking = |waiting: &Waiting| waiting.lacks.contains(content);
                 let failed: Vec<String> = self
                     .waiting
@@ -253,24 +255,27 @@ impl Host {
     }
 
     /// Adds a part of a content; whether it is whole now.
-    fn add(&mut self, content: &str, data: &str, last: bool) -> Result<bool, (Kind, String)> {
+    fn add(&mut self, content: &str, at: u64, data: &str, last: bool) -> Result<bool, (Kind, String)> {
         if !self.waiting.iter().any(|waiting| waiting.lacks.contains(content)) {
             // Of a job that failed or was cancelled meanwhile.
+            self.incoming.remove(content);
             return Ok(false);
         }
         let Surroundings { store, machine, .. } = &*self.surroundings;
         let wrong = |why: &str| (Kind::Bad, format!("A file came to {machine} {why}."));
         let system = |error: io::Error| (Kind::Missing, trouble(machine, store.root(), &error));
-        let mut incoming = match self.incoming.take().filter(|incoming| incoming.digest() == content) {
-            Some(incoming) => incoming,
-            None => store.begin(content).map_err(system)?,
+        if at == 0 {
+            self.incoming.insert(content.to_owned(), store.begin(content).map_err(system)?);
+        }
+        let Some(incoming) = self.incoming.get_mut(content).filter(|incoming| incoming.bytes() == at) else {
+            return Err(wrong("without a part of it"));
         };
         let bytes = STANDARD.decode(data).map_err(|_| wrong("that is no base64"))?;
         incoming.add(&bytes).map_err(system)?;
         if !last {
-            self.incoming = Some(incoming);
             return Ok(false);
         }
+        let Some(incoming) = self.incoming.remove(content) else { return Ok(false) };
         match incoming.finish().map_err(system)? {
             true => Ok(true),
             false => Err(wrong(

@@ -48,6 +48,8 @@ pub enum ToWorker {
     Put {
         /// Its digest.
         content: String,
+        /// How many bytes came before; at 0 it begins anew.
+        at: u64,
         /// A part of its bytes, in base64, the parts in their order.
         data: String,
         /// Whether it is the last.

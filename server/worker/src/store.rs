@@ -74,7 +74,8 @@ impl Store {
     /// There is no room for it.
     pub fn begin(&self, digest: &str) -> io::Result<Incoming> {
         let file = tempfile::Builder::new().prefix(".incoming-").tempfile_in(self.root.join("contents"))?;
-        Ok(Incoming { file, hash: Sha256::new(), digest: digest.to_owned(), path: self.content(digest) })
+        let (digest, path) = (digest.to_owned(), self.content(digest));
+        Ok(Incoming { file, hash: Sha256::new(), bytes: 0, digest, path })
     }
 
     /// The folder of a job.
@@ -181,14 +182,15 @@ pub fn objection(file: &Sent) -> Option<String> {
 pub struct Incoming {
     file: tempfile::NamedTempFile,
     hash: Sha256,
+    bytes: u64,
     digest: String,
     path: PathBuf,
 }
 
 impl Incoming {
-    /// Which one it is.
-    pub fn digest(&self) -> &str {
-        &self.digest
+    /// How many bytes of it are there.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Adds bytes.
@@ -197,6 +199,7 @@ impl Incoming {
     /// There is no room for them.
     pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
         self.file.write_all(bytes)
     }
 

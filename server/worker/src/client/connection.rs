@@ -45,6 +45,8 @@ pub struct Connection {
     machine: String,
     shared: Arc<Shared>,
     to_worker: mpsc::Sender<ToWorker>,
+    /// Held by who sends a content: two jobs may want the same one.
+    sending: tokio::sync::Mutex<()>,
     /// Turns true when it is over.
     over: watch::Receiver<bool>,
     /// Ends the process when it is dropped.
@@ -106,7 +108,7 @@ impl Connection {
         let (end, dropped) = mpsc::channel(1);
         tokio::spawn(say_all(stdin, messages, patience / BEATS));
         tokio::spawn(watch_over(shared.clone(), command, patience, child, stdout, (dropped, ended)));
-        Self { machine, shared, to_worker, over, _end: end }
+        Self { machine, shared, to_worker, sending: tokio::sync::Mutex::default(), over, _end: end }
     }
 
     /// What the machine calls itself.
@@ -127,6 +129,11 @@ impl Connection {
             held(&self.shared.listeners).clear();
         }
         heard
+    }
+
+    /// Keeps others from sending contents meanwhile.
+    pub async fn sending(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.sending.lock().await
     }
 
     /// Hears no more about a job.
