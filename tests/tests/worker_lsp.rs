@@ -61,6 +61,20 @@ fn a_profile_from_elsewhere_heats_the_lines_here() {
     let heat = editor.ask("stitchcuda/heat", json!({"textDocument": {"uri": editor.uri}, "uri": editor.uri}));
     let lines = heat.to_string();
     assert!(lines.contains("\"line\":3"), "{heat:#}\n{hints:#}");
+    // Both say which machine that is.
+    let status = editor.ask("stitchcuda/status", json!({}));
+    assert!(status["device"].as_str().unwrap().starts_with("sim:h200 on "), "{status}");
+    let doctor = editor.ask("stitchcuda/doctor", json!({}));
+    let toolkit = |items: &Value| {
+        items
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|item| item["name"] == "CUDA toolkit")
+            .map(|item| item["status"].clone())
+    };
+    assert_eq!(toolkit(&doctor["elsewhere"]["items"]), Some(json!("ok")), "{doctor:#}");
+    assert!(doctor["text"].as_str().unwrap().contains("\nOn "), "{doctor:#}");
 }
 
 #[test]

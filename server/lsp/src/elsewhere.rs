@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use stitch_session::config::{Config, Device};
 use stitch_session::jobs::{Context, JobError};
+use stitch_toolchain::doctor::Item;
 use stitch_worker::client::{Elsewhere, WorkerError};
-use stitch_worker::files::Wanted;
+use stitch_worker::files::{Files, Wanted};
 use stitch_worker::order::{Order, Outcome, Settings};
 use stitch_worker::protocol::Kind;
+use tokio_util::sync::CancellationToken;
 
 /// The machines that were used.
 #[derive(Debug, Default)]
 pub struct Machines(Mutex<Vec<Elsewhere>>);
 
+/// How long a person waits for what another machine has.
+const LONGEST_EXAMINATION: Duration = Duration::from_secs(30);
 /// More are not configured at once; a connection that is no longer known here ends when its jobs do.
 const MOST: usize = 8;
 
@@ -37,6 +41,30 @@ impl Machines {
 /// The settings that travel.
 pub fn settings(config: &Config, device: Device, workspace: Option<PathBuf>, limit: Duration) -> Settings {
     Settings::new(config, device, workspace, None, limit)
+}
+
+/// A device of another machine in a few words: `cuda:0 on gpu01`, and before that was reached ``cuda:0 by `ssh gpu01 stitchcuda worker` ``.
+pub async fn described(elsewhere: &Elsewhere, device: &Device) -> String {
+    match elsewhere.machine().await {
+        Some(machine) => format!("{device} on {machine}"),
+        None => format!("{device} by `{}`", elsewhere.command_line()),
+    }
+}
+
+/// What another machine has, and what it calls itself.
+///
+/// # Errors
+/// It can't be asked within a time that a person waits.
+pub async fn examine(elsewhere: &Elsewhere) -> Result<(String, Vec<Item>), String> {
+    let (quiet, cancel) = (|_: &str, _: Option<f32>| {}, CancellationToken::new());
+    let files = Files::default();
+    let asked = elsewhere.perform(&Order::Doctor, &files, &quiet, &cancel);
+    match tokio::time::timeout(LONGEST_EXAMINATION, asked).await {
+        Ok(Ok(Outcome::Doctor { items })) => Ok((elsewhere.machine().await.unwrap_or_default(), items)),
+        Ok(Ok(_)) => Err("The worker did something else than was ordered.".to_owned()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("Nothing came from it within {} s.", LONGEST_EXAMINATION.as_secs())),
+    }
 }
 
 /// The project of a file, or its folder.

@@ -137,6 +137,8 @@ impl Judging {
         let workspace = session.configuration.project_of(path);
         if let Some(elsewhere) = session.machines.of(config) {
             let there = There::prepare(elsewhere, path, chosen, (config, workspace), context).await?;
+            // The status can name the machine now.
+            crate::configuration::tell_status(session).await;
             let declared = declared(text, chosen)?;
             return Ok(Self { by: By::Elsewhere(Box::new(there)), declared });
         }

@@ -145,7 +145,10 @@ async fn cuda_elsewhere(
         or_simulated: true,
     };
     let order = order::Order::Profile(Box::new(order));
-    match elsewhere::done(machine, &order, wanted, context).await? {
+    let outcome = elsewhere::done(machine, &order, wanted, context).await?;
+    // The status can name the machine now.
+    crate::configuration::tell_status(session).await;
+    match outcome {
         Outcome::Profile { profile } => made_elsewhere(session, machine, *profile, context).await,
         Outcome::Simulated { device, run } => {
             session.board.write(context.id(), |card| card.device = Some(device.clone()));
