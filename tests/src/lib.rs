@@ -9,3 +9,4 @@ pub mod lsp_client;
 pub mod neovim;
 #[cfg(target_os = "linux")]
 pub mod optimizing;
+pub mod recorded;

@@ -8,12 +8,11 @@ mod torch;
 mod work;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
 use stitch_profiles::profile::Profile;
-use stitch_profiles::python::Workspace;
 use stitch_profiles::{kernel, system};
 use stitch_verifier::profile::ladder::{LADDER, Rung};
 use stitch_verifier::simulation::Report as Simulated;
@@ -145,14 +144,4 @@ impl Shown {
         }
         Ok(written.map_or_else(|worse| status.worse(worse), |()| status))
     }
-}
-
-/// Files of the working folder that are looked at, to find those that a trace names.
-const MOST_FILES: usize = 100_000;
-
-/// The person's own Python files: what of a folder no `.gitignore` leaves out.
-fn workspace(folder: &Path) -> Workspace {
-    let entries = ignore::Walk::new(folder).filter_map(|entry| Some(entry.ok()?.into_path()));
-    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
-    Workspace { folders: vec![folder.to_owned()], files: files.take(MOST_FILES).collect() }
 }

@@ -2,6 +2,7 @@
 //!
 //! There is one profile a document, of the text that was on disk when it was made.
 
+pub mod import;
 mod record;
 
 use std::collections::HashMap;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use stitch_analysis::{Analysis, FunctionKind, Language};
-use stitch_findings::{Batch, Finding, Producer, Span};
+use stitch_findings::{Batch, Finding, Measurement, Producer, Span};
 use stitch_profiles::place::{self, Target};
 use stitch_profiles::profile::Profile as Recorded;
 use stitch_session::config::OnSaveProfile;
@@ -183,7 +184,9 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
         let profile = Arc::new(Profile { text, functions, lines, device, recorded, defects, took });
         // Kept first: whoever reads what is told may save at once.
         for_job.profiles.keep(&profiled.key, profile.clone());
-        tell(&for_job, &profiled, &path, &profile);
+        let Profile { recorded, defects, text, .. } = &*profile;
+        let said = Said { recorded, defects, producers: &PRODUCERS, is_own: true };
+        tell(&for_job, &profiled, (&path, text), &said);
         Ok(())
     });
     session.board.write(job.id(), |card| card.uri = Some(document.uri.to_string()));
@@ -193,28 +196,55 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
 /// Producers whose findings a profile makes.
 const PRODUCERS: [Producer; 4] = [Producer::Ncu, Producer::Nsys, Producer::Sanitizer, Producer::Sim];
 
-/// Puts what rules say of a profile into the store, in place of what they said of the last.
-fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Profile) {
-    let analysis = Analysis::of(document.to_analyse().unwrap_or(Language::Cuda), &profile.text);
-    let functions = &analysis.outline().functions;
-    let kernels = functions.iter().filter(|function| function.kind == FunctionKind::Kernel);
-    let kernels: Vec<(String, Span)> =
-        kernels.map(|kernel| (kernel.name.to_string(), kernel.name_span)).collect();
-    let program = functions.iter().find(|function| &*function.name == "main").map(|main| main.name_span);
-    let target = Target { path, text: &profile.text, kernels: &kernels, program };
-    let mut findings = place::findings(&profile.recorded, &target);
-    findings.extend(profile.defects.iter().cloned());
-    let measurements = place::measurements(&profile.recorded, &target);
+/// What is told of a text.
+struct Said<'a> {
+    recorded: &'a Recorded,
+    /// What its kernels did wrong, besides what is recorded.
+    defects: &'a [Finding],
+    /// Whose findings and numbers are replaced.
+    producers: &'a [Producer],
+    /// Whether it was recorded of this very text, so that it is about it also where it names nothing of it.
+    is_own: bool,
+}
+
+impl Said<'_> {
+    /// Findings and measurements, at their places in a text of a file. `None` where nothing is about it.
+    fn of(&self, path: &Path, text: &str, analysis: &Analysis) -> Option<(Vec<Finding>, Vec<Measurement>)> {
+        let functions = &analysis.outline().functions;
+        let kernels = functions.iter().filter(|function| function.kind == FunctionKind::Kernel);
+        let kernels: Vec<(String, Span)> =
+            kernels.map(|kernel| (kernel.name.to_string(), kernel.name_span)).collect();
+        let program = functions.iter().find(|function| &*function.name == "main").map(|main| main.name_span);
+        let target = Target { path, text, kernels: &kernels, program };
+        if !self.is_own && !place::speaks_of(self.recorded, &target) {
+            return None;
+        }
+        let mut findings = place::findings(self.recorded, &target);
+        findings.extend(self.defects.iter().cloned());
+        Some((findings, place::measurements(self.recorded, &target)))
+    }
+}
+
+/// Puts what is said of a text into the store, in place of what the same producers said before. Gives how many findings and measurements that
+/// are; where nothing is about the text, what is known of it stays.
+fn tell(
+    session: &Arc<Session>,
+    document: &Document,
+    (path, text): (&Path, &str),
+    said: &Said<'_>,
+) -> (usize, usize) {
+    let analysis = Analysis::of(document.to_analyse().unwrap_or(Language::Cuda), text);
+    let Some((findings, measurements)) = said.of(path, text, &analysis) else { return (0, 0) };
     let mut documents = session.documents();
     // Closed meanwhile: what is known is of no use to anyone.
-    let Some(open) = documents.get(&document.key).map(|open| open.text.to_source()) else { return };
-    let edit = edit_between(&profile.text, &open);
-    let key = document.key.as_str();
-    for producer in PRODUCERS {
+    let Some(open) = documents.get(&document.key).map(|open| open.text.to_source()) else { return (0, 0) };
+    let edit = edit_between(text, &open);
+    let (key, spans) = (document.key.as_str(), analysis.function_spans());
+    for &producer in said.producers {
         let findings =
             findings.iter().filter(|found| found.code.info().producer == producer).cloned().collect();
         let measured = measurements.iter().filter(|found| found.provenance.producer == producer);
-        let mut batch = Batch::new(&*profile.text, &profile.functions, findings, measured.cloned().collect());
+        let mut batch = Batch::new(text, &spans, findings, measured.cloned().collect());
         if let Some(edit) = edit {
             batch.follow(&[edit], &*open);
         }
@@ -223,6 +253,7 @@ fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Prof
     drop(documents);
     session.publisher.mark(vec![document.key.clone()]);
     configuration::refresh(session);
+    (findings.len(), measurements.len())
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use crate::headers::Headers;
 use crate::ingress::Phase;
 use crate::notices::Notices;
 use crate::profile::Profiles;
+use crate::profile::import::{self, Imports};
 use crate::publisher::Publisher;
 use crate::status::StatusLine;
 use crate::to_proto::{self, Publish, Target};
@@ -67,6 +68,8 @@ pub struct Session {
     pub board: Board,
     /// What the lines of programs move.
     pub profiles: Profiles,
+    /// What profilers wrote elsewhere.
+    pub imports: Imports,
     /// Whether the person wants nothing to be compiled by itself.
     pub paused: AtomicBool,
     /// The last compile of each document.
@@ -107,6 +110,7 @@ impl Session {
             jobs: Jobs::new(runtime.clone(), gone.child_token(), Jobs::processors()),
             board: Board::default(),
             profiles: Profiles::default(),
+            imports: Imports::default(),
             paused: AtomicBool::new(false),
             ready: Notify::new(),
             compiles: Compiles::default(),
@@ -180,6 +184,7 @@ impl Session {
             // Settings of a folder are read with its first document, and so are their mistakes.
             self.say_warnings();
             compile::start(self, &document, compile::Reason::Saved);
+            import::opened(self, &document);
         }
         if let Some(key) = outcome.closed {
             compile::forget(self, &key);

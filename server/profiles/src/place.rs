@@ -50,6 +50,20 @@ impl Target<'_> {
     }
 }
 
+/// Whether a profile is about this text: it names one of its kernels, or a line of its file. One that was recorded elsewhere may be about others.
+pub fn speaks_of(profile: &Profile, target: &Target<'_>) -> bool {
+    let launched = profile.launches.iter().any(|launch| {
+        target.kernel(&launch.kernel.base).is_some() || launch.lines.iter().any(|line| target.is(&line.file))
+    });
+    let recorded = profile.system.iter().flat_map(|system| &system.kernels).flatten();
+    let mut recorded = recorded.map(|kernel| kernel::kernel_name(&kernel.name));
+    let mut python = profile.python.iter().flat_map(|python| &python.lines);
+    launched
+        || recorded.any(|name| target.kernel(&name.base).is_some())
+        || python.any(|line| target.is(&line.file))
+        || profile.defects.iter().any(|defect| defect.place().is_some_and(|place| target.is(&place.file)))
+}
+
 /// The findings about one text: of each kernel's launches, of the program, of its lines of Python, and of defects. One place is told one thing once.
 pub fn findings(profile: &Profile, target: &Target<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();

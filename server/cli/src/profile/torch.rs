@@ -4,12 +4,13 @@ use std::io::Write;
 
 use anyhow::Result;
 use stitch_session::jobs::{JobKind, Request as Job};
+use stitch_verifier::profile::sources;
 use stitch_verifier::torch::find::{self, FindError, Said};
 use stitch_verifier::torch::request::Request;
 use stitch_verifier::torch::subject::Subject;
 use stitch_verifier::torch::verify::profiled::{ProfileError, profile};
 
-use super::{Arguments, Shown, workspace};
+use super::{Arguments, Shown};
 use crate::interrupt;
 use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
@@ -35,7 +36,7 @@ pub(super) fn run(
             return Ok(Status::Usage);
         }
     };
-    let mut files = workspace(&surrounding.folder);
+    let mut files = sources::of_folders(vec![surrounding.folder.clone()]);
     files.folders.extend(subject.path.parent().map(std::path::Path::to_owned));
     let result = interrupt::until_done(1, |jobs, _| async move {
         let spinner = Spinner::new();

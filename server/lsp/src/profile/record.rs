@@ -160,7 +160,7 @@ async fn python(
     let mut request = machine.request(aim.subject.clone(), aim.subject);
     request.time_limit = limit.max(request.time_limit.min(LOADING));
     let folders = workspace.into_iter().chain(path.parent().map(PathBuf::from)).collect();
-    let files = Workspace { folders, files: vec![path.to_owned()] };
+    let files = Workspace { folders, files: vec![path.to_owned()], ..Workspace::default() };
     let progress = |message: &str, share: Option<f32>| context.progress(message, share);
     let profiled = profiled::profile(&name, &request, &files, &progress, context.cancellation()).await;
     let recorded = match profiled {
