@@ -7,13 +7,24 @@ export function speedup(gain: number, device: string | undefined): string {
 }
 
 /** A number with its unit. */
-export function quantity(value: number, unit: "count" | "bytes" | "ratio"): string {
+export function quantity(value: number, unit: "count" | "bytes" | "ratio" | "seconds"): string {
   switch (unit) {
     case "ratio":
       return `${Math.round(value * 100)}%`;
     case "bytes":
       return value >= 1024 ? `${(value / 1024).toFixed(1)} KiB` : `${value} bytes`;
+    case "seconds":
+      return duration(value);
     case "count":
       return String(value);
   }
 }
+
+/** Seconds in the unit that leaves something before the point, with three digits. */
+function duration(seconds: number): string {
+  const [unit, size] = DURATIONS.find(([, size]) => seconds >= size) ?? NANOSECONDS;
+  return `${Number((seconds / size).toPrecision(3))} ${unit}`;
+}
+
+const NANOSECONDS: [string, number] = ["ns", 1e-9];
+const DURATIONS: [string, number][] = [["s", 1], ["ms", 1e-3], ["µs", 1e-6], NANOSECONDS];
