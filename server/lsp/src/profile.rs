@@ -3,6 +3,8 @@
 //! There is one profile a document, of the text that was on disk when it was made.
 
 mod record;
+mod related;
+mod shown;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,6 +25,7 @@ use crate::session::Session;
 use crate::uri::Key;
 use crate::view::edit_between;
 use record::Made;
+pub use shown::Shown;
 
 /// How long the program may run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
@@ -203,6 +206,7 @@ fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Prof
     let program = functions.iter().find(|function| &*function.name == "main").map(|main| main.name_span);
     let target = Target { path, text: &profile.text, kernels: &kernels, program };
     let mut findings = place::findings(&profile.recorded, &target);
+    related::add(&mut findings, &analysis);
     findings.extend(profile.defects.iter().cloned());
     let measurements = place::measurements(&profile.recorded, &target);
     let mut documents = session.documents();
