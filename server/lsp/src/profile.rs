@@ -4,6 +4,8 @@
 
 pub mod import;
 mod record;
+mod related;
+mod shown;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,6 +26,7 @@ use crate::session::Session;
 use crate::uri::Key;
 use crate::view::edit_between;
 use record::Made;
+pub use shown::Shown;
 
 /// How long the program may run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
@@ -220,6 +223,7 @@ impl Said<'_> {
             return None;
         }
         let mut findings = place::findings(self.recorded, &target);
+        related::add(&mut findings, analysis);
         findings.extend(self.defects.iter().cloned());
         Some((findings, place::measurements(self.recorded, &target)))
     }

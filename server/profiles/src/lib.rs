@@ -16,6 +16,7 @@ pub mod report;
 pub mod sanitizer;
 pub mod sniff;
 pub mod system;
+pub mod text;
 pub mod trace;
 pub mod units;
 mod utf16;

@@ -6,6 +6,7 @@
 
 mod explain;
 mod expression;
+mod intensity;
 mod lines;
 mod metric;
 mod model;
@@ -19,6 +20,8 @@ mod table;
 pub use explain::{Explanation, Gain, Insight, RelatedLine, explain};
 pub(crate) use explain::{answerable, needed};
 pub use expression::Formula;
+pub(crate) use intensity::INTENSITY;
+pub use intensity::{Intensity, Precision, intensity};
 pub use lines::{LinePlace, Measure};
 pub use metric::{METRICS, Metric, MetricInfo, Unit};
 pub use model::{
@@ -26,7 +29,7 @@ pub use model::{
     ToolRule,
 };
 pub use name::kernel_name;
-pub use roofline::{BALANCED, BUSY, Bound, Class, Level, SATURATED};
+pub use roofline::{BALANCED, BUSY, Bound, Class, Level, SATURATED, roofline_rows};
 pub use rules::{At, Condition, Format, Rule, rules};
 pub use stalls::stall_shares;
 pub use table::{LineRow, line_table};

@@ -32,6 +32,19 @@ pub enum Bound {
     Unknown,
 }
 
+impl Bound {
+    /// In a word: `memory-bound`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Memory => "memory-bound",
+            Self::Compute => "compute-bound",
+            Self::Balanced => "balanced",
+            Self::Latency => "latency-bound",
+            Self::Unknown => "not classified",
+        }
+    }
+}
+
 /// A level of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Level {
@@ -145,6 +158,16 @@ fn levels(launch: &KernelLaunch) -> impl Iterator<Item = (Level, f64)> + '_ {
         (Level::L1, l1),
     ];
     all.into_iter().filter_map(|(level, value)| Some((level, value?)))
+}
+
+/// What a launch reached of each roof, in percent of that roof's peak: the levels of memory, computing, and the busiest pipe. What was not
+/// measured has no row.
+pub fn roofline_rows(launch: &KernelLaunch) -> Vec<(String, f64)> {
+    let mut rows: Vec<(String, f64)> =
+        levels(launch).map(|(level, percent)| (level.label().to_owned(), percent)).collect();
+    rows.extend(launch.get(Metric::SmThroughput).map(|percent| ("computing".to_owned(), percent)));
+    rows.extend(pipe(launch).map(|(name, percent)| (format!("busiest pipe, {name}"), percent)));
+    rows
 }
 
 /// The level whose throughput is the memory throughput. That figure is the largest among parts of all levels, of which each level's own
