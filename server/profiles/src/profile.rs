@@ -103,8 +103,11 @@ impl Profile {
         }
     }
 
-    /// Whether any kernel is known.
+    /// Whether any kernel is known, or of what ran without a GPU any operator.
     pub fn has_kernels(&self) -> bool {
+        if self.python.as_ref().is_some_and(|python| python.host.is_some()) {
+            return true;
+        }
         let recorded = self.system.as_ref().and_then(|system| system.kernels.as_ref());
         !self.launches.is_empty() || recorded.is_some_and(|kernels| !kernels.is_empty())
     }

@@ -24,6 +24,7 @@ use std::time::Duration;
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use cost::estimate;
 pub use cost::{Cost, KernelCost, Time, Timed, Traffic, Weights};
 pub use table::table;
 pub use timed::{Comparison, compare};

@@ -9,6 +9,7 @@ pub mod ncu;
 pub mod nsys;
 pub mod remember;
 pub mod simulated;
+pub mod take;
 
 /// Why a way to profile came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

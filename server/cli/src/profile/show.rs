@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric};
 use stitch_profiles::profile::Profile;
-use stitch_profiles::python::PythonTime;
+use stitch_profiles::python::{HostTime, PythonTime};
 use stitch_profiles::system::{self, CopySum, KernelSum, System};
 
 use stitch_profiles::units::{counted, percent, rate, size, time};
@@ -75,7 +75,24 @@ fn print_limit(limit: &system::Insight, out: &mut impl Write) -> io::Result<()> 
     writeln!(out, "    {}", limit.advice)
 }
 
+fn print_host(host: &HostTime, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nThe time of operators on the CPU by line, {} in all", time(host.operator_ns))?;
+    for line in host.lines.iter().take(MOST_LINES) {
+        let operators: Vec<&str> = line.operators.iter().take(3).map(|part| part.name.as_str()).collect();
+        let place = format!("{}:{}", line.file, line.line);
+        writeln!(out, "{:>10}  {:>5}  {place}  {}", time(line.ns), percent(line.share), operators.join(", "))?;
+    }
+    writeln!(out, "\nBy operator, without those that it calls")?;
+    for part in host.operators.iter().take(MOST_LINES) {
+        writeln!(out, "{:>10}  {}, {}", time(part.ns), part.name, counted(part.count, "call", "calls"))?;
+    }
+    Ok(())
+}
+
 fn print_python(python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
+    if let Some(host) = &python.host {
+        print_host(host, out)?;
+    }
     if !python.lines.is_empty() {
         writeln!(out, "\nThe time of the GPU by line")?;
     }

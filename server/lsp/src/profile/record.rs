@@ -132,7 +132,7 @@ async fn simulated(
         most.map_or("no line moves anything".to_owned(), |line| format!("the heaviest line: {}", line.words)),
     );
     let device = running.device.id();
-    let recorded = simulated::profile(report, &program.name, &device);
+    let recorded = simulated::profile(report, &program.name, &running.device);
     let defects = report.findings(&Source::new(document.path.as_deref().unwrap_or(Path::new("")), &text));
     Ok(Made { lines, device, recorded, defects })
 }

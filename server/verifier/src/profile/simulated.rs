@@ -13,16 +13,21 @@ use stitch_profiles::profile::{Profile, Way};
 
 use super::ladder::Rung;
 use crate::demangle;
+use crate::measure::{Weights, estimate};
+use crate::program::RunDevice;
 use crate::simulation::{Count, Instruction, Kernel, Report};
 
 /// What a run of `target` on a simulated device tells: one entry for each kernel and shape, of what all of its launches did together.
-pub fn profile(report: &Report, target: &str, device: &str) -> Profile {
+pub fn profile(report: &Report, target: &str, device: &RunDevice) -> Profile {
     let way = Way { by: Rung::Simulator.to_string(), ..Way::default() };
-    let launches = report.kernels.iter().zip(0..).map(|(kernel, id)| launch(kernel, id, device)).collect();
-    Profile { device: Some(device.to_owned()), launches, ..Profile::new(target, way) }
+    let (weights, name) = (Weights::of(device), device.to_string());
+    let launches = report.kernels.iter().zip(0..).map(|(kernel, id)| launch(kernel, id, &name, &weights));
+    let mut profile = Profile { launches: launches.collect(), ..Profile::new(target, way) };
+    profile.device = Some(name);
+    profile
 }
 
-fn launch(kernel: &Kernel, id: u64, device: &str) -> KernelLaunch {
+fn launch(kernel: &Kernel, id: u64, device: &str, weights: &Weights) -> KernelLaunch {
     let mut launch = KernelLaunch {
         id,
         kernel: kernel_name(&demangle::name(&kernel.name).display()),
@@ -32,6 +37,7 @@ fn launch(kernel: &Kernel, id: u64, device: &str) -> KernelLaunch {
             device_name: Some(device.to_owned()),
             ..LaunchShape::default()
         },
+        estimate: Some(estimate(kernel, weights)),
         lines: lines(kernel),
         origin: Origin { tool: "the simulator".to_owned(), ..Origin::default() },
         ..KernelLaunch::default()

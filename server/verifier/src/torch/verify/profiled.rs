@@ -2,7 +2,8 @@
 //!
 //! The profiler runs in the process of the code, so what it says explains that code, and is no evidence for it.
 
-use stitch_profiles::profile::{Profile, Way};
+use stitch_profiles::note::{Note, NoteKind};
+use stitch_profiles::profile::{NotTaken, Profile, Way};
 use stitch_profiles::python::{self, Workspace};
 use stitch_profiles::read_error::ReadError;
 use stitch_profiles::trace;
@@ -12,7 +13,7 @@ use super::gpu::Gpu;
 use super::pair::Side;
 use super::secrets::Secrets;
 use crate::profile::ladder::Rung;
-use crate::torch::host::{Profiling, Role};
+use crate::torch::host::{Place, Profiling, Role};
 use crate::torch::request::{Progress, Request, TorchError};
 
 /// Calls in each trace: enough for a median, few enough for a trace that is read at once.
@@ -75,9 +76,34 @@ pub async fn profile(
     })?;
     side.end().await;
     let (mut system, mut python) = read?;
-    let mut profile = Profile::new(target, Way { by: Rung::TorchProfiler.to_string(), ..Way::default() });
+    let mut profile = Profile::new(target, way(request.place));
     profile.device = Some(request.device.clone());
-    profile.notes.append(&mut system.notes);
     profile.notes.append(&mut python.notes);
+    if request.place == Place::Cpu {
+        // What of a GPU was not recorded is not missing.
+        profile.notes.push(Note::new(NoteKind::Remark, ON_CPU));
+        return Ok(Profile { python: Some(python), ..profile });
+    }
+    profile.notes.append(&mut system.notes);
     Ok(Profile { system: Some(system), python: Some(python), ..profile })
+}
+
+/// What is said of times on the CPU.
+const ON_CPU: &str =
+    "It ran on the CPU, so these are times of operators there; which of them a GPU would be slow at is not known.";
+
+/// How Python is profiled, and why not by Nsight.
+fn way(place: Place) -> Way {
+    let by = match place {
+        Place::Cpu => "torch.profiler on the CPU".to_owned(),
+        Place::Cuda(_) => Rung::TorchProfiler.to_string(),
+    };
+    let why = match place {
+        Place::Cpu => "There is no GPU to look at: the code ran on the CPU.",
+        Place::Cuda(_) => {
+            "They would look at the whole interpreter, its imports and its warm-up included, and know no line of Python; torch.profiler gets the times of \
+             kernels, copies and calls from the same source, CUPTI. For a kernel's counters, run `ncu --set full` around your own script and import what it wrote."
+        }
+    };
+    Way { by, not_taken: vec![NotTaken { by: Rung::NcuAndNsys.to_string(), why: why.to_owned() }], ..Way::default() }
 }
