@@ -94,7 +94,8 @@ fn plan(brief: &Brief) -> Plan {
         let rank = expected.rank(function, &rewrite.expected, order);
         if rank.gain >= WORTH {
             let gain = units::percent(rank.gain);
-            task.expected_gain = format!("{}; at most about {gain} of all, by the profile", task.expected_gain);
+            task.expected_gain =
+                format!("{}; at most about {gain} of all, by the profile", task.expected_gain);
         }
         tasks.push((rank, task));
     }
@@ -314,7 +315,8 @@ mod tests {
         seen.launches = vec![launch("small", 10.0), launch("large", 90.0)];
         let of = |recorded| {
             let current = text.to_owned();
-            let tasks = plan(&Brief { reference: current.clone(), current, recorded, ..Brief::default() }).tasks;
+            let tasks =
+                plan(&Brief { reference: current.clone(), current, recorded, ..Brief::default() }).tasks;
             let powers = |task: &&Task| task.rewrite.as_deref() == Some("rewrite/powers-to-products");
             tasks.iter().filter(powers).map(|task| task.scope.join("")).collect::<Vec<_>>()
         };

@@ -7,7 +7,7 @@ mod record;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stitch_analysis::{Analysis, FunctionKind, Language};
 use stitch_findings::{Batch, Finding, Producer, Span};
@@ -22,13 +22,10 @@ use crate::optimize::target;
 use crate::session::Session;
 use crate::uri::Key;
 use crate::view::edit_between;
-use record::Made;
+use record::{Limits, Made, ON_SAVE_BUDGET};
 
 /// How long the program may run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
-
-/// How long it may run where nobody asked for it but saved the file. A longer one keeps its last profile, which says that it is old.
-const ON_SAVE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A profile that took less is made again by itself when the file is saved.
 const SHORT: Duration = Duration::from_secs(10);
@@ -105,11 +102,12 @@ enum Reason {
 }
 
 impl Reason {
-    /// How long the program may run.
-    fn limit(self) -> Duration {
+    /// What it may take. One that nobody asked for, and that takes longer, keeps its last profile, which says that it is old.
+    fn limits(self) -> Limits {
         match self {
-            Self::Saved => ON_SAVE_LIMIT,
-            Self::Asked => RUN_LIMIT,
+            // As long again as blocks are simulated in full, for the sample and the host's own work.
+            Self::Saved => Limits { run: ON_SAVE_BUDGET * 2, blocks: Some(ON_SAVE_BUDGET) },
+            Self::Asked => Limits { run: RUN_LIMIT, blocks: None },
         }
     }
 }
@@ -167,10 +165,9 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
         .limit(Limit::Processor);
     let (for_job, profiled) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
-        let began = Instant::now();
         let (text, language) = (profiled.text.to_source(), profiled.to_analyse().unwrap_or(Language::Cuda));
-        let made = record::record(&for_job, &profiled, path.clone(), name, reason.limit(), &context).await;
-        let Made { lines, device, recorded, defects } = match made {
+        let made = record::record(&for_job, &profiled, path.clone(), name, reason.limits(), &context).await;
+        let made = match made {
             // Nobody asked: the last profile stays, and says that it is old.
             Err(JobError::Failed(why)) if reason == Reason::Saved => {
                 context.note(format!("not profiled: {why}"));
@@ -178,16 +175,46 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
             }
             made => made?,
         };
-        let functions = Analysis::of(language, &text).function_spans();
-        let took = began.elapsed();
-        let profile = Arc::new(Profile { text, functions, lines, device, recorded, defects, took });
-        // Kept first: whoever reads what is told may save at once.
-        for_job.profiles.keep(&profiled.key, profile.clone());
-        tell(&for_job, &profiled, &path, &profile);
+        show(&for_job, &profiled, &path, (text, language), made);
         Ok(())
     });
     session.board.write(job.id(), |card| card.uri = Some(document.uri.to_string()));
     Ok(job.id())
+}
+
+/// Keeps what was made of a text for its document, and tells it.
+fn show(
+    session: &Arc<Session>,
+    document: &Document,
+    path: &Path,
+    (text, language): (Arc<str>, Language),
+    made: Made,
+) {
+    let Made { lines, device, recorded, defects, took } = made;
+    let functions = Analysis::of(language, &text).function_spans();
+    let profile = Arc::new(Profile { text, functions, lines, device, recorded, defects, took });
+    // Kept first: whoever reads what is told may save at once.
+    session.profiles.keep(&document.key, profile.clone());
+    tell(session, document, path, &profile);
+}
+
+/// A document was opened: what is kept of it from before is told at once, if it still holds. Nothing is built or run.
+pub fn opened(session: &Arc<Session>, document: Arc<Document>) {
+    let session = session.clone();
+    tokio::spawn(async move {
+        let (Some(path), Some(language)) = (document.path.clone(), document.to_analyse()) else { return };
+        let text = document.text.to_source();
+        let is_on_disk = || std::fs::read_to_string(&path).ok().as_deref() == Some(&*text);
+        // Looking for a compiler starts programs, which only a trusted folder may name.
+        if !session.configuration.is_trusted() || !is_on_disk() {
+            return;
+        }
+        let Some(made) = record::recall(&session, &document, &path).await else { return };
+        // One that was made meanwhile is newer.
+        if session.profiles.last(&document.key).is_none() {
+            show(&session, &document, &path, (text, language), made);
+        }
+    });
 }
 
 /// Producers whose findings a profile makes.

@@ -180,6 +180,7 @@ impl Session {
             // Settings of a folder are read with its first document, and so are their mistakes.
             self.say_warnings();
             compile::start(self, &document, compile::Reason::Saved);
+            crate::profile::opened(self, document);
         }
         if let Some(key) = outcome.closed {
             compile::forget(self, &key);

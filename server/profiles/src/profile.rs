@@ -48,6 +48,12 @@ pub struct Profile {
 pub struct Way {
     /// The tools: `Nsight Compute and Nsight Systems`, `a file of Nsight Systems`.
     pub by: String,
+    /// When, in UTC: `2026-11-30T08:15:00Z`; empty where that is not known, as of a file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub measured: String,
+    /// Whether this was kept from then: neither the code nor what it was measured with has changed since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
     /// Better ways that were not taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_taken: Vec<NotTaken>,

@@ -26,6 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use cost::estimate;
 pub use cost::{Cost, KernelCost, Time, Timed, Traffic, Weights};
+pub(crate) use counted::twin;
+pub(crate) use table::interval;
 pub use table::table;
 pub use timed::{Comparison, compare};
 

@@ -4,7 +4,9 @@
 
 pub mod cuda;
 pub mod import;
+mod kept;
 pub mod ladder;
+mod lower;
 pub mod ncu;
 pub mod nsys;
 pub mod remember;

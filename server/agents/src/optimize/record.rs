@@ -41,10 +41,7 @@ mod tests {
         assert_eq!([of(10), of(1_200), of(86_400)], [30, 120, 300]);
         let not_taken = vec![NotTaken { by: "Nsight Compute".into(), why: "ncu was not found.".into() }];
         let profile = Profile::new("k.cu", Way { by: "Nsight Systems".into(), not_taken, ..Way::default() });
-        assert_eq!(
-            made(&profile),
-            "Profiled by Nsight Systems. Not by Nsight Compute: ncu was not found."
-        );
+        assert_eq!(made(&profile), "Profiled by Nsight Systems. Not by Nsight Compute: ncu was not found.");
         assert!(not_made("It ended.").ends_with("measured: It ended."), "{}", not_made("It ended."));
     }
 }

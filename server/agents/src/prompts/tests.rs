@@ -28,8 +28,7 @@ fn seen() -> Profile {
         lines: vec![line],
         ..KernelLaunch::default()
     };
-    let mut profile =
-        Profile::new("scale.cu::scale", Way { by: "the simulator".into(), ..Way::default() });
+    let mut profile = Profile::new("scale.cu::scale", Way { by: "the simulator".into(), ..Way::default() });
     profile.device = Some("sim:h200".into());
     profile.launches.push(launch);
     profile

@@ -64,7 +64,8 @@ pub(super) fn run(
             simulation,
         };
         let search = surrounding.search(&builder.config);
-        let work = Work { target: name.to_owned(), only: arguments.by, program, builder, running, search };
+        let (only, fresh) = (arguments.by, arguments.fresh);
+        let work = Work { target: name.to_owned(), only, fresh, program, builder, running, search };
         let job = Job::new(JobKind::Profile, format!("Profile {name}")).limit(limit);
         let work = async move |telling: Telling| Ok(work.taken(&telling).await);
         Ok::<_, anyhow::Error>(Ok(Spinner::new().watch(&jobs, job, work).await))
@@ -87,6 +88,7 @@ pub(super) fn run(
 struct Work {
     target: String,
     only: Option<Rung>,
+    fresh: bool,
     program: Program,
     builder: Builder,
     running: Running,
@@ -95,8 +97,9 @@ struct Work {
 
 impl Work {
     async fn taken(&self, telling: &Telling) -> std::result::Result<Taken, TakeError> {
-        let Self { target, only, program, builder, running, search } = self;
-        let wanted = Wanted { target, program, builder, running, search, only: *only };
+        let Self { target, only, fresh, program, builder, running, search } = self;
+        let (only, fresh) = (*only, *fresh);
+        let wanted = Wanted { target, program, builder, running, search, only, fresh };
         let say = |message: &str| telling.say(message, None);
         take(&wanted, &say, telling.cancellation()).await
     }
@@ -109,14 +112,16 @@ fn failed(error: &TakeError) -> Status {
         TakeError::Build(BuildError::Compiler { .. }) => Status::Usage,
         TakeError::Build(_)
         | TakeError::Collect(CollectError::NoWay { .. })
-        | TakeError::Run(RunError::Simulation(
-            SimulationError::Missing { .. } | SimulationError::NotUsed,
-        )) => Status::Missing,
+        | TakeError::Run(RunError::Simulation(SimulationError::Missing { .. } | SimulationError::NotUsed)) => {
+            Status::Missing
+        }
         TakeError::Collect(CollectError::Fails { said, .. }) => {
             anstream::eprint!("{said}");
             Status::Bad
         }
-        TakeError::Run(_) | TakeError::Collect(_) | TakeError::Harness(_) | TakeError::Ended(_) => Status::Bad,
+        TakeError::Run(_) | TakeError::Collect(_) | TakeError::Harness(_) | TakeError::Ended(_) => {
+            Status::Bad
+        }
     };
     anstream::eprintln!("error: {error}");
     status

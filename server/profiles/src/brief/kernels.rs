@@ -34,10 +34,8 @@ pub(super) fn pieces(profile: &Profile) -> Vec<Piece> {
 fn of_launch(launch: &KernelLaunch, weight: f64, rank: u32, pieces: &mut Vec<Piece>) {
     let explanation = explain(launch);
     let shape = [("grid", launch.shape.grid), ("block", launch.shape.block)];
-    let shape: String = shape
-        .into_iter()
-        .filter_map(|(name, size)| Some(format!(", {name} {}", extent(size?))))
-        .collect();
+    let shape: String =
+        shape.into_iter().filter_map(|(name, size)| Some(format!(", {name} {}", extent(size?)))).collect();
     let head = format!(
         "Kernel `{}`{shape}: {}. {} of what all kernels here cost.",
         launch.kernel.base,

@@ -57,6 +57,9 @@ pub(super) fn gain(launch: &KernelLaunch, insight: &Insight) -> Option<f64> {
     }
 }
 
+/// What a launch costs, in one way.
+type Cost<'a> = dyn Fn(&KernelLaunch) -> Option<f64> + 'a;
+
 /// The part of each launch in the time of all, from 0 to 1: by the record of the program, by their own durations, by estimates, or else all alike.
 pub(super) fn weights(profile: &Profile) -> Vec<f64> {
     let kernels = profile.system.as_ref().and_then(|system| system.kernels.as_ref());
@@ -66,11 +69,9 @@ pub(super) fn weights(profile: &Profile) -> Vec<f64> {
         let alike = profile.launches.iter().filter(|other| other.kernel.base == launch.kernel.base).count();
         Some(share / alike.max(1) as f64)
     };
-    let ways: [&dyn Fn(&KernelLaunch) -> Option<f64>; 3] = [
-        &recorded,
-        &|launch| launch.get(Metric::Duration),
-        &|launch| launch.estimate.as_ref().map(|estimate| estimate.cycles),
-    ];
+    let ways: [&Cost<'_>; 3] = [&recorded, &|launch| launch.get(Metric::Duration), &|launch| {
+        launch.estimate.as_ref().map(|estimate| estimate.cycles)
+    }];
     for way in ways {
         let values: Option<Vec<f64>> = profile.launches.iter().map(way).collect();
         let Some(values) = values else { continue };

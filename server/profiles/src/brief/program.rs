@@ -2,8 +2,8 @@
 
 use super::{LIMIT, LINE, NUMBER, Piece, ROW};
 use crate::profile::Profile;
-use crate::report::file_name;
 use crate::python::PythonTime;
+use crate::report::file_name;
 use crate::system::{self, CopySum, Device, DeviceTime, KernelSum, System};
 use crate::units::{counted, percent, rate, size, time};
 
@@ -63,9 +63,10 @@ fn busy(device: &Device, spent: &DeviceTime) -> String {
         ("allocating", idle.allocation.ns),
         ("for an unknown cause", idle.unknown.ns),
     ];
-    let causes = causes.into_iter().filter(|(_, ns)| *ns > 0).map(|(cause, ns)| {
-        format!("{cause} {}", percent(system::model::share(ns, base)))
-    });
+    let causes = causes
+        .into_iter()
+        .filter(|(_, ns)| *ns > 0)
+        .map(|(cause, ns)| format!("{cause} {}", percent(system::model::share(ns, base))));
     let causes: Vec<String> = causes.collect();
     let why = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
     let name = device.name.as_deref().unwrap_or("The device");
@@ -78,9 +79,9 @@ fn busy(device: &Device, spent: &DeviceTime) -> String {
 }
 
 fn row(kernel: &KernelSum) -> String {
-    let ceiling = kernel.ceiling.map(|ceiling| {
-        format!("; without it the program is at most {ceiling:.2} times faster (Amdahl)")
-    });
+    let ceiling = kernel
+        .ceiling
+        .map(|ceiling| format!("; without it the program is at most {ceiling:.2} times faster (Amdahl)"));
     let tiny = match kernel.tiny {
         0 => String::new(),
         tiny => format!("; {} under 5 µs", counted(tiny, "launch", "launches")),
@@ -136,7 +137,11 @@ fn of_python(python: &PythonTime, pieces: &mut Vec<Piece>) {
     }
     for (at, part) in (0..).zip(host.operators.iter().take(MOST_ROWS)) {
         let share = percent(system::model::share(part.ns, host.operator_ns));
-        let text = format!("- {share} of the operators' time: {}, {}", part.name, counted(part.count, "call", "calls"));
+        let text = format!(
+            "- {share} of the operators' time: {}, {}",
+            part.name,
+            counted(part.count, "call", "calls")
+        );
         pieces.push(Piece::new(ROW, 3 + at * 4, text));
     }
 }

@@ -20,8 +20,12 @@ fn counted(name: &str, cycles: f64) -> KernelLaunch {
         kernel: KernelName { signature: format!("void {name}(float*)"), base: name.into() },
         shape: LaunchShape { grid: Some([16, 1, 1]), block: Some([256, 1, 1]), ..LaunchShape::default() },
         estimate: Some(Estimate::of([(Work::Sectors, cycles * 0.7), (Work::Instructions, cycles * 0.3)])),
-        metrics: [(Metric::GlobalSectors, 900.0), (Metric::GlobalSectorsIdeal, 200.0), (Metric::GlobalLoads, 9.0)]
-            .into(),
+        metrics: [
+            (Metric::GlobalSectors, 900.0),
+            (Metric::GlobalSectorsIdeal, 200.0),
+            (Metric::GlobalLoads, 9.0),
+        ]
+        .into(),
         lines: vec![line(7, 800, 100), line(9, 100, 100)],
         ..KernelLaunch::default()
     }

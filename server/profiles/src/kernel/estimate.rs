@@ -64,8 +64,7 @@ pub struct Estimate {
 impl Estimate {
     /// From the cycles that each kind of work takes.
     pub fn of(cycles: impl IntoIterator<Item = (Work, f64)>) -> Self {
-        let mut parts: Vec<(Work, f64)> =
-            cycles.into_iter().filter(|(_, cycles)| *cycles > 0.0).collect();
+        let mut parts: Vec<(Work, f64)> = cycles.into_iter().filter(|(_, cycles)| *cycles > 0.0).collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         let all: f64 = parts.iter().map(|(_, cycles)| cycles).sum();
         parts.iter_mut().for_each(|(_, cycles)| *cycles /= all);
@@ -108,7 +107,9 @@ impl Estimate {
     /// the model does not know that kind.
     pub fn gain(&self, code: Code, excess: f64) -> Option<f64> {
         let work = match code {
-            Code::NCU_UNCOALESCED_ACCESS | Code::NCU_MISALIGNED_ACCESS | Code::NCU_LOCAL_MEMORY => Work::Sectors,
+            Code::NCU_UNCOALESCED_ACCESS | Code::NCU_MISALIGNED_ACCESS | Code::NCU_LOCAL_MEMORY => {
+                Work::Sectors
+            }
             Code::NCU_BANK_CONFLICT => Work::Wavefronts,
             Code::NCU_DIVERGENCE => Work::Instructions,
             Code::NCU_DOUBLE_PRECISION => Work::Doubles,
@@ -125,7 +126,8 @@ mod tests {
 
     #[test]
     fn the_largest_part_bounds_and_is_called_an_estimate() {
-        let estimate = Estimate::of([(Work::Instructions, 30.0), (Work::Sectors, 60.0), (Work::Launches, 10.0)]);
+        let estimate =
+            Estimate::of([(Work::Instructions, 30.0), (Work::Sectors, 60.0), (Work::Launches, 10.0)]);
         assert_eq!((estimate.cycles, estimate.bound()), (100.0, (Bound::Memory, Some(Level::Dram))));
         assert_eq!(estimate.words(), "60% sectors of memory, 30% instructions, 10% launching");
         assert_eq!(estimate.gain(Code::NCU_UNCOALESCED_ACCESS, 0.5), Some(0.3));
@@ -133,7 +135,10 @@ mod tests {
         let bound = |parts: &[(Work, f64)]| Estimate::of(parts.iter().copied()).bound().0;
         assert_eq!(bound(&[(Work::Instructions, 48.0), (Work::Sectors, 52.0)]), Bound::Balanced);
         assert_eq!(bound(&[(Work::Instructions, 20.0), (Work::Launches, 80.0)]), Bound::Latency);
-        assert_eq!(bound(&[(Work::Doubles, 40.0), (Work::Instructions, 20.0), (Work::Sectors, 30.0)]), Bound::Compute);
+        assert_eq!(
+            bound(&[(Work::Doubles, 40.0), (Work::Instructions, 20.0), (Work::Sectors, 30.0)]),
+            Bound::Compute
+        );
         assert_eq!(bound(&[]), Bound::Unknown);
     }
 }

@@ -69,43 +69,45 @@ impl<'w> Host<'w> {
         what
     }
 
-    /// The sums; `None` where no operator ran.
-    pub(super) fn sum(mut self) -> Option<HostTime> {
-        // What lies around another comes first.
-        self.ran.sort_by_key(|ran| (ran.thread, ran.start, std::cmp::Reverse(ran.end)));
-        let mut own: Vec<i64> = self.ran.iter().map(|ran| ran.end - ran.start).collect();
-        let mut line: Vec<Option<usize>> = vec![None; self.ran.len()];
-        let mut around: Vec<usize> = Vec::new();
-        for at in 0..self.ran.len() {
-            let ran = &self.ran[at];
+    /// Of each thing that ran: its time without that of the operators right within it, and the innermost line around it.
+    fn around(&self) -> Vec<(i64, Option<usize>)> {
+        let mut found: Vec<(i64, Option<usize>)> = Vec::with_capacity(self.ran.len());
+        let mut outer: Vec<usize> = Vec::new();
+        for (at, ran) in self.ran.iter().enumerate() {
             let is_around = |outer: &usize| {
                 let outer = &self.ran[*outer];
                 outer.thread == ran.thread && outer.end >= ran.end
             };
-            while around.last().is_some_and(|outer| !is_around(outer)) {
-                around.pop();
+            while outer.last().is_some_and(|last| !is_around(last)) {
+                outer.pop();
             }
             let is_line = |outer: &&usize| matches!(self.ran[**outer].what, What::Line(_));
-            line[at] = around.iter().rev().find(is_line).copied();
-            if let What::Operator(_) = ran.what {
-                let caller = around.iter().rev().find(|outer| !is_line(outer));
-                if let Some(caller) = caller.copied() {
-                    own[caller] -= ran.end - ran.start;
-                }
+            let time = ran.end - ran.start;
+            let caller = outer.iter().rev().find(|outer| !is_line(outer)).copied();
+            if let (What::Operator(_), Some(caller)) = (ran.what, caller) {
+                found[caller].0 -= time;
             }
-            around.push(at);
+            found.push((time, outer.iter().rev().find(is_line).copied()));
+            outer.push(at);
         }
+        found
+    }
+
+    /// The sums; `None` where no operator ran.
+    pub(super) fn sum(mut self) -> Option<HostTime> {
+        // What lies around another comes first.
+        self.ran.sort_by_key(|ran| (ran.thread, ran.start, std::cmp::Reverse(ran.end)));
         let mut operators: HashMap<usize, (u64, u64)> = HashMap::new();
         let mut lines: HashMap<usize, HashMap<usize, (u64, u64)>> = HashMap::new();
-        for (at, ran) in self.ran.iter().enumerate() {
+        for (ran, (own, line)) in self.ran.iter().zip(self.around()) {
             let What::Operator(name) = ran.what else { continue };
-            let ns = u64::try_from(own[at]).unwrap_or(0);
+            let ns = u64::try_from(own).unwrap_or(0);
             let add = |sums: &mut HashMap<usize, (u64, u64)>| {
                 let (count, sum) = sums.entry(name).or_default();
                 (*count, *sum) = (*count + 1, sum.saturating_add(ns));
             };
             add(&mut operators);
-            if let Some(What::Line(place)) = line[at].map(|line| self.ran[line].what) {
+            if let Some(What::Line(place)) = line.map(|line| self.ran[line].what) {
                 add(lines.entry(place).or_default());
             }
         }
@@ -165,7 +167,8 @@ mod tests {
     fn an_operators_own_time_counts_for_the_line_around_it() {
         let workspace = Workspace { folders: vec!["/w".into()], files: Vec::new() };
         let (_, time) =
-            read_from("t", &workspace, &mut || Ok(Box::new(TRACE.as_bytes()) as Box<dyn std::io::Read>)).unwrap();
+            read_from("t", &workspace, &mut || Ok(Box::new(TRACE.as_bytes()) as Box<dyn std::io::Read>))
+                .unwrap();
         let host = time.host.unwrap();
         assert_eq!(host.operator_ns, 105_000);
         let told = |parts: &[Part]| {
@@ -174,7 +177,8 @@ mod tests {
         let add = ("aten::add".to_owned(), 2, 25_000);
         let (addmm, linear) = (("aten::addmm".to_owned(), 1, 60_000), ("aten::linear".to_owned(), 1, 20_000));
         assert_eq!(told(&host.operators), [addmm.clone(), add, linear.clone()]);
-        let lines: Vec<_> = host.lines.iter().map(|line| (line.line, line.ns, told(&line.operators))).collect();
+        let lines: Vec<_> =
+            host.lines.iter().map(|line| (line.line, line.ns, told(&line.operators))).collect();
         assert_eq!(
             lines,
             [(7, 80_000, vec![addmm, linear]), (8, 20_000, vec![("aten::add".to_owned(), 1, 20_000)])]

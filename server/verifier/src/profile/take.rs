@@ -1,9 +1,10 @@
 //! Takes a profile of a program by the best way that works here: on a GPU by the ladder, on a simulated device by its counters.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use stitch_profiles::profile::Profile;
+use stitch_profiles::profile::{NotTaken, Profile};
 use stitch_session::cache::Cache;
 use stitch_session::folders::Folders;
 use stitch_toolchain::discovery::Search;
@@ -12,10 +13,15 @@ use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
 use super::cuda::{CollectError, Order, collect, here};
-use super::ladder::Rung;
-use super::simulated;
+use super::kept::Place;
+use super::ladder::{Here, Rung, plan};
+use super::remember::Memory;
+use super::{lower, simulated};
 use crate::measure::{Measurement, program_of};
-use crate::program::{BuildError, Builder, End, Program, Ran, RunDevice, RunError, Running, Target, build, run};
+use crate::program::{
+    BuildError, Builder, Built, End, Listing, Program, Ran, RunDevice, RunError, Running, Target, build_and,
+    run,
+};
 use crate::simulation::Options;
 use crate::verify::VerifyError;
 
@@ -33,6 +39,8 @@ pub struct Wanted<'a> {
     pub search: &'a Search,
     /// The only way that a person wants on a GPU, where they said so.
     pub only: Option<Rung>,
+    /// Whether what was measured before is measured again.
+    pub fresh: bool,
 }
 
 /// What came of it.
@@ -42,6 +50,8 @@ pub struct Taken {
     pub profile: Profile,
     /// The run on the simulator, where there was one. How it ended is for the caller to judge.
     pub ran: Option<Ran>,
+    /// How long building and running took.
+    pub took: Duration,
 }
 
 /// Why there is no profile.
@@ -89,7 +99,30 @@ impl From<CollectError> for TakeError {
     }
 }
 
-/// Takes a profile. `say` is told what is done.
+/// What was kept of the same profile, if it still holds. Nothing is built or run.
+pub async fn kept(wanted: &Wanted<'_>) -> Option<Taken> {
+    let (_, place) = place(wanted).await;
+    found(place?.into(), wanted.target).await
+}
+
+/// The ways to profile that there are on a GPU, and where what is wanted is kept.
+async fn place(wanted: &Wanted<'_>) -> (Option<(Here, Memory)>, Option<Place>) {
+    let cache = Cache::configured(&wanted.builder.config.cache, &Folders::find());
+    let ladder = match wanted.running.device {
+        RunDevice::Simulator(_) => None,
+        RunDevice::Cuda { .. } => Some(here(wanted.search, &wanted.builder.toolkit, cache.clone())),
+    };
+    let ways = ladder.as_ref().map(|(here, _)| format!("{:?} {:?}", here.profilers, plan(here)));
+    (ladder, Place::of(wanted, cache, &ways.unwrap_or_default()).await)
+}
+
+/// What is kept at a place, under the name that a person gave now.
+async fn found(place: Arc<Place>, target: &str) -> Option<Taken> {
+    let found = tokio::task::spawn_blocking(move || place.get()).await.ok()??;
+    Some(Taken { profile: Profile { target: target.to_owned(), ..found.profile }, ..found })
+}
+
+/// Takes a profile, or gives the one that was kept. `say` is told what is done.
 ///
 /// # Errors
 /// The program does not build or run, or the job was cancelled.
@@ -98,19 +131,93 @@ pub async fn take(
     say: &(dyn Fn(&str) + Sync),
     cancel: &CancellationToken,
 ) -> Result<Taken, TakeError> {
-    let Wanted { target, program, builder, running, .. } = *wanted;
-    say("building");
-    let built = build(builder, program, cancel).await?;
-    if matches!(running.device, RunDevice::Simulator(_)) {
-        say("simulating");
-        let ran = run(&built, running, cancel).await?;
-        let report = ran.report.clone().unwrap_or_default();
-        return Ok(Taken { profile: simulated::profile(&report, target, &running.device), ran: Some(ran) });
+    let (ladder, place) = place(wanted).await;
+    let place = place.map(Arc::new);
+    if let Some(place) = place.clone().filter(|_| !wanted.fresh)
+        && let Some(kept) = found(place, wanted.target).await
+    {
+        return Ok(kept);
     }
-    let cache = Cache::configured(&builder.config.cache, &Folders::find());
-    let (here, memory) = here(wanted.search, &builder.toolkit, cache);
-    let order = Order { target, built: &built, running, here: &here, only: wanted.only, memory: &memory };
-    Ok(Taken { profile: collect(&order, say, cancel).await?, ran: None })
+    let began = Instant::now();
+    say("building");
+    let built = build_and(wanted.builder, wanted.program, Listing::Files, cancel).await?;
+    let (mut profile, ran) = match ladder {
+        None => on_simulator(wanted, &built, say, cancel).await?,
+        Some(ladder) => (on_gpu(wanted, &built, &ladder, say, cancel).await?, None),
+    };
+    profile.way.measured = now();
+    let taken = Taken { profile, ran, took: began.elapsed() };
+    if let Some(place) = place {
+        let for_blocking = taken.clone();
+        // What is not kept is only measured again.
+        let _ = tokio::task::spawn_blocking(move || place.put(&for_blocking, &built)).await;
+    }
+    Ok(taken)
+}
+
+async fn on_simulator(
+    wanted: &Wanted<'_>,
+    built: &Built,
+    say: &(dyn Fn(&str) + Sync),
+    cancel: &CancellationToken,
+) -> Result<(Profile, Option<Ran>), TakeError> {
+    say("simulating");
+    let device = &wanted.running.device;
+    let mut not_taken =
+        vec![NotTaken { by: ON_GPUS.to_owned(), why: format!("They look at a GPU, and {device} is none.") }];
+    let ran = match run(built, wanted.running, cancel).await {
+        // The simulator refuses the program; what is written of it can still be read.
+        Err(RunError::Simulation(error)) => {
+            say("looking at it without running it");
+            not_taken.push(NotTaken { by: Rung::Simulator.to_string(), why: error.to_string() });
+            return Ok((lower::statically(wanted, not_taken, cancel).await?, None));
+        }
+        ran => ran?,
+    };
+    let report = ran.report.clone().unwrap_or_default();
+    let mut profile = simulated::profile(&report, wanted.target, device);
+    profile.way.not_taken = not_taken;
+    Ok((profile, Some(ran)))
+}
+
+/// The ways that need a GPU.
+const ON_GPUS: &str = "Nsight Compute, Nsight Systems, CUPTI and the clock";
+
+async fn on_gpu(
+    wanted: &Wanted<'_>,
+    built: &Built,
+    (here, memory): &(Here, Memory),
+    say: &(dyn Fn(&str) + Sync),
+    cancel: &CancellationToken,
+) -> Result<Profile, TakeError> {
+    let Wanted { target, running, only, .. } = *wanted;
+    let order = Order { target, built, running, here, only, memory };
+    let mut not_taken = match collect(&order, say, cancel).await {
+        // Who wants one way wants no other.
+        Err(CollectError::NoWay { not_taken }) if only.is_none() => not_taken,
+        collected => return Ok(collected?),
+    };
+    let with = |mut profile: Profile, not_taken| {
+        profile.way.not_taken = not_taken;
+        profile
+    };
+    say("timing it by our own clock");
+    match lower::timed(wanted, cancel).await? {
+        Ok(profile) => return Ok(with(profile, not_taken)),
+        Err(why) => not_taken.push(NotTaken { by: Rung::Clock.to_string(), why }),
+    }
+    say("simulating");
+    match lower::on_twin(wanted, cancel).await? {
+        Ok(profile) => return Ok(with(profile, not_taken)),
+        Err(why) => not_taken.push(NotTaken { by: Rung::Simulator.to_string(), why }),
+    }
+    say("looking at it without running it");
+    lower::statically(wanted, not_taken, cancel).await
+}
+
+/// Now, as [`Way::measured`](stitch_profiles::profile::Way) has it.
+pub(crate) fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Takes a profile of a target as it is measured: of a program, or of a kernel in its harness. A run of it may take `limit`.
@@ -140,13 +247,21 @@ pub async fn of_target(
     };
     let search = Search::new(Environment::of_this_process());
     let builder = &measurement.builder;
-    let wanted =
-        Wanted { target: name, program: &program, builder, running: &running, search: &search, only: None };
+    let wanted = Wanted {
+        target: name,
+        program: &program,
+        builder,
+        running: &running,
+        search: &search,
+        only: None,
+        fresh: false,
+    };
     let taken = take(&wanted, say, cancel).await?;
     match taken.ran.map(|ran| ran.end) {
         None | Some(End::Status(0)) => Ok(taken.profile),
-        Some(end) => {
-            Err(TakeError::Ended(format!("The program {}, so there is nothing to profile.", crate::verify::ended(&end))))
-        }
+        Some(end) => Err(TakeError::Ended(format!(
+            "The program {}, so there is nothing to profile.",
+            crate::verify::ended(&end)
+        ))),
     }
 }

@@ -93,7 +93,9 @@ impl TorchJudgement {
         let folders = reference.path.parent().map(PathBuf::from).into_iter().collect();
         let files = Workspace { folders, files: vec![reference.path.clone()] };
         let say = |stage: &str, _: Option<f32>| progress(&format!("profiling the reference: {stage}"));
-        profiled::profile(&name, &request, &files, &say, cancel).await.map_err(|error| error.to_string())
+        profiled::profile(&name, &request, &files, false, &say, cancel)
+            .await
+            .map_err(|error| error.to_string())
     }
 
     /// Judges a candidate; `to_beat` says how much faster than the original the best one is so far.
