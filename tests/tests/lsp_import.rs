@@ -54,6 +54,10 @@ fn a_file_that_is_opened_later_is_told_what_was_imported_of_it() {
         message["params"]["uri"] == *uri && findings.is_some_and(|findings| findings.iter().any(conflict))
     };
     editor.next(told);
+    let kernel = json!({"textDocument": {"uri": uri}, "position": {"line": 9, "character": 18}});
+    let hover = editor.ask("textDocument/hover", kernel);
+    let said = hover["contents"]["value"].as_str().unwrap();
+    assert!(said.contains("memory-bound") && said.contains("92%"), "{said}");
     let shares = heat(&mut editor, &uri, "sample_share");
     let hottest = shares.iter().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap();
     assert!(hottest.2 == 1.0 && shares.len() > 20 && shares.iter().any(|line| line.2 < 0.1), "{shares:?}");

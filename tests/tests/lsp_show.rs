@@ -85,8 +85,7 @@ fn hovers_tell_what_was_measured_of_kernels_and_lines_until_they_change() {
     for at in [(1, 17), (18, 4)] {
         let kernel = hover(&mut editor, at.0, at.1);
         for part in [
-            "**not classified**",
-            "were not measured",
+            "**latency-bound, by estimate (",
             "the simulator",
             "| threads a block | 1,024 |",
             "| achieved occupancy | not measured |",

@@ -37,7 +37,10 @@ pub struct Arguments {
     /// On a GPU, profile a program in this way only: ncu+nsys, ncu or nsys. Else the best that works here
     #[arg(long, value_name = "WAY", value_parser = way, conflicts_with = "import")]
     by: Option<Rung>,
-    /// Simulate only this share of the blocks: counters are scaled up, and results are wrong
+    /// Measure again, although nothing has changed since it was measured before
+    #[arg(long, conflicts_with = "import")]
+    fresh: bool,
+    /// Simulate only this share of the blocks: counters are those of the share, and results are wrong
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sample: Option<f64>,
     /// Write a page of HTML for a browser, which needs nothing else

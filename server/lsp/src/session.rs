@@ -27,8 +27,8 @@ use crate::documents::{Document, Documents, Outcome};
 use crate::headers::Headers;
 use crate::ingress::Phase;
 use crate::notices::Notices;
-use crate::profile::Profiles;
-use crate::profile::import::{self, Imports};
+use crate::profile::import::Imports;
+use crate::profile::{self, Profiles};
 use crate::publisher::Publisher;
 use crate::status::StatusLine;
 use crate::to_proto::{self, Publish, Target};
@@ -184,7 +184,7 @@ impl Session {
             // Settings of a folder are read with its first document, and so are their mistakes.
             self.say_warnings();
             compile::start(self, &document, compile::Reason::Saved);
-            import::opened(self, &document);
+            profile::opened(self, document);
         }
         if let Some(key) = outcome.closed {
             compile::forget(self, &key);

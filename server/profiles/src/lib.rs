@@ -4,6 +4,7 @@
 //! over that model say what limits a kernel or a program, by how much, where, and what to do. No process is started here, and no file is
 //! opened that was not given.
 
+pub mod brief;
 pub mod kernel;
 pub mod ncu;
 pub mod note;

@@ -33,6 +33,7 @@ pub(crate) mod transfer;
 pub(crate) mod warp;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 pub use exec::{Exec, Next};
 pub use fault::{Failed, Fault, FaultKind};
@@ -75,6 +76,9 @@ pub struct Options {
     pub counters: bool,
     /// Run this share of the blocks only (above 0, up to 1): for counters; results are then incomplete.
     pub sample: Option<f64>,
+    /// Run all blocks until then, and afterwards a sample of each launch's, spread evenly: for counters; results are then incomplete. Kernels whose
+    /// blocks wait for each other are always run in full.
+    pub until: Option<Instant>,
     /// Look for defects.
     pub checks: Checks,
 }

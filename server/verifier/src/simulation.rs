@@ -11,6 +11,7 @@ mod words;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use stitch_toolchain::process::{Finished, Program as Process, ProgramError, Scratch};
@@ -45,6 +46,8 @@ pub struct Options {
     pub counters: bool,
     /// Simulates only this share of the blocks, for counters alone.
     pub sample: Option<f64>,
+    /// Simulates all blocks for so long, and then a sample of those of each launch, for counters alone.
+    pub budget: Option<Duration>,
     /// What is looked for.
     pub checks: Checks,
 }
@@ -80,6 +83,9 @@ pub struct Order {
     pub counters: bool,
     /// The share of blocks to simulate.
     pub sample: Option<f64>,
+    /// For how long all blocks are simulated, in milliseconds.
+    #[serde(default)]
+    pub budget: Option<u64>,
     /// What to look for.
     #[serde(default)]
     pub checks: Checks,
@@ -163,6 +169,7 @@ pub async fn run(
         date: options.date,
         counters: options.counters,
         sample: options.sample,
+        budget: options.budget.map(|budget| u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)),
         checks: options.checks,
     };
     let text = serde_json::to_vec(&order)

@@ -38,6 +38,7 @@ pub(super) fn run(
     };
     let mut files = sources::of_folders(vec![surrounding.folder.clone()]);
     files.folders.extend(subject.path.parent().map(std::path::Path::to_owned));
+    let fresh = arguments.fresh;
     let result = interrupt::until_done(1, |jobs, _| async move {
         let spinner = Spinner::new();
         let request = match request(arguments, surrounding, subject).await {
@@ -51,7 +52,7 @@ pub(super) fn run(
         let named = name.to_owned();
         let profiled = spinner.watch(&jobs, job, async move |telling: Telling| {
             let progress = |message: &str, share: Option<f32>| telling.say(message, share);
-            Ok(profile(&named, &request, &files, &progress, telling.cancellation()).await)
+            Ok(profile(&named, &request, &files, fresh, &progress, telling.cancellation()).await)
         });
         Ok::<_, anyhow::Error>(Ok(profiled.await))
     })??;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use stitch_analysis::Analysis;
 use stitch_findings::Producer;
 use stitch_profiles::profile::Profile as Recorded;
 use stitch_profiles::sniff::FileKind;
@@ -16,7 +17,7 @@ use stitch_verifier::profile::import::{ImportError, import};
 use stitch_verifier::profile::sources;
 use tower_lsp::ls_types::MessageType;
 
-use super::{Said, tell};
+use super::told::Told;
 use crate::documents::Document;
 use crate::session::Session;
 
@@ -71,7 +72,7 @@ pub fn start(session: &Arc<Session>, path: PathBuf) -> Result<JobId, String> {
         for_job.imports.keep(imported.clone());
         let mut documents: Vec<Arc<Document>> = for_job.documents().all().cloned().collect();
         documents.sort_by(|one, other| one.uri.cmp(&other.uri));
-        let told: Vec<Told> =
+        let told: Vec<Count> =
             documents.iter().filter_map(|document| show(&for_job, document, &imported)).collect();
         if let Some(first) = told.first() {
             for_job.board.write(context.id(), |card| card.uri = Some(first.uri.clone()));
@@ -121,7 +122,7 @@ fn producers(kind: FileKind) -> &'static [Producer] {
 }
 
 /// What one document was told.
-struct Told {
+struct Count {
     uri: String,
     name: String,
     findings: usize,
@@ -130,15 +131,20 @@ struct Told {
     is_newer: bool,
 }
 
-/// Tells a document what an import says of it. `None` where that is nothing.
-fn show(session: &Arc<Session>, document: &Document, import: &Import) -> Option<Told> {
-    let path = document.path.as_deref()?;
-    document.to_analyse()?;
+/// Tells a document what an import says of it. `None` where that is nothing: then what is known of it stays.
+fn show(session: &Arc<Session>, document: &Document, import: &Import) -> Option<Count> {
+    let (path, language) = (document.path.as_deref()?, document.to_analyse()?);
     let text = document.text.to_source();
-    let said = Said { recorded: &import.recorded, defects: &[], producers: import.producers, is_own: false };
-    let (findings, numbers) = tell(session, document, (path, &text), &said);
+    let told = Told::of((path, &text), &Analysis::of(language, &text), &import.recorded, &[]);
+    let (findings, numbers) = (told.findings.len(), told.measurements.len());
+    if !told.is_about || findings + numbers == 0 {
+        return None;
+    }
+    // First, since who reads what is told may ask for more at once.
+    session.profiles.add(&document.key, &text, told.functions.clone(), &import.recorded);
+    told.put(session, document, import.producers);
     let changed = std::fs::metadata(path).and_then(|found| found.modified()).ok();
-    (findings + numbers > 0).then(|| Told {
+    Some(Count {
         uri: document.uri.to_string(),
         name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         findings,
@@ -148,7 +154,7 @@ fn show(session: &Arc<Session>, document: &Document, import: &Import) -> Option<
 }
 
 /// What a person is told in the end.
-fn summary(name: &str, import: &Import, told: &[Told]) -> String {
+fn summary(name: &str, import: &Import, told: &[Count]) -> String {
     let by = import.recorded.way.by.as_str();
     if told.is_empty() {
         let files = files(&import.recorded);
@@ -162,7 +168,7 @@ fn summary(name: &str, import: &Import, told: &[Told]) -> String {
             }
         };
     }
-    let one = |told: &Told| {
+    let one = |told: &Count| {
         let findings = counted(told.findings as u64, "finding", "findings");
         let numbers = counted(told.numbers as u64, "number", "numbers");
         let newer = if told.is_newer { " (which was changed since)" } else { "" };

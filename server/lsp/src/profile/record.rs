@@ -3,22 +3,20 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stitch_analysis::Language;
 use stitch_findings::{Finding, Span};
 use stitch_profiles::profile::Profile as Recorded;
 use stitch_profiles::python::Workspace;
-use stitch_session::cache::Cache;
 use stitch_session::config::Device;
-use stitch_session::folders::Folders;
 use stitch_session::jobs::{Context, JobError};
-use stitch_verifier::profile::cuda::{CollectError, Order, collect, here};
-use stitch_verifier::profile::simulated;
-use stitch_verifier::program::{self, Builder, Built, End, Program, RunDevice, Running};
+use stitch_toolchain::discovery::Search;
+use stitch_verifier::profile::take::{TakeError, Taken, Wanted, kept, take};
+use stitch_verifier::program::{self, Builder, End, Program, Running};
 use stitch_verifier::simulation::{Options, Report, Source, checks};
 use stitch_verifier::torch::machine::Machine;
-use stitch_verifier::torch::request::TorchError;
+use stitch_verifier::torch::request::{Request, TorchError};
 use stitch_verifier::torch::verify::profiled::{self, ProfileError};
 
 use super::Moved;
@@ -40,6 +38,98 @@ pub(super) struct Made {
     pub recorded: Recorded,
     /// What kernels did wrong.
     pub defects: Vec<Finding>,
+    /// How long building and running took.
+    pub took: Duration,
+}
+
+/// How long a program may run where nobody asked for it but saved the file; on the simulator, how long all of its blocks are simulated, and beyond that a
+/// sample of them.
+pub(super) const ON_SAVE_BUDGET: Duration = Duration::from_secs(5);
+
+/// What a profile may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// How long the program may run.
+    pub run: Duration,
+    /// On the simulator, for how long all of its blocks are simulated; all the time where it is not said.
+    pub blocks: Option<Duration>,
+}
+
+/// What a document's program is profiled with, and how.
+struct Prepared {
+    program: Program,
+    builder: Builder,
+    running: Running,
+    search: Search,
+}
+
+impl Prepared {
+    /// Looks for what profiles the file at `path`.
+    async fn of(
+        session: &Arc<Session>,
+        path: PathBuf,
+        name: String,
+        limits: Limits,
+    ) -> Result<Self, JobError> {
+        let config = session.configuration.for_path(Some(&path));
+        let workspace = session.configuration.project_of(&path);
+        let toolkit =
+            toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
+        let wanted = match &config.device {
+            Device::Cpu => Device::Simulator(USUAL.to_owned()),
+            device => device.clone(),
+        };
+        let device = program::choose(&wanted).await.map_err(JobError::failed)?;
+        let search = session.search(&config, workspace.clone());
+        let builder =
+            Builder::prepare(device.clone(), toolkit, config, workspace).await.map_err(JobError::Failed)?;
+        let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+        let program = Program { name, sources: vec![path], folder, ..Program::default() };
+        let executable = std::env::current_exe().map_err(JobError::failed)?;
+        let simulation = Options {
+            executable,
+            counters: true,
+            budget: limits.blocks,
+            checks: checks(builder.config.simulator.checks),
+            ..Options::default()
+        };
+        let running = Running { device, arguments: Vec::new(), time_limit: limits.run, simulation };
+        Ok(Self { program, builder, running, search })
+    }
+
+    fn wanted(&self, fresh: bool) -> Wanted<'_> {
+        let Self { program, builder, running, search } = self;
+        Wanted { target: &program.name, program, builder, running, search, only: None, fresh }
+    }
+
+    /// What was kept: where there is one, a profile of all blocks.
+    async fn kept(&self) -> Option<Taken> {
+        let mut whole = self.running.clone();
+        whole.simulation.budget = None;
+        if let Some(taken) = kept(&Wanted { running: &whole, ..self.wanted(false) }).await {
+            return Some(taken);
+        }
+        kept(&self.wanted(false)).await
+    }
+
+    /// What is told of a profile at the lines of `text`.
+    fn made(&self, path: &Path, text: &str, taken: Taken) -> Result<Made, JobError> {
+        let Taken { profile, ran, took } = taken;
+        let device = self.running.device.id();
+        let Some(ran) = ran else {
+            return Ok(Made { lines: Vec::new(), device, recorded: profile, defects: Vec::new(), took });
+        };
+        let report = match (&ran.end, &ran.report) {
+            (End::Status(_) | End::Signal(_), Some(report)) => report,
+            (End::Ended(why), _) => return Err(JobError::failed(why)),
+            _ => return Err(JobError::failed("The program came to no end in its time, or used no device.")),
+        };
+        let lines = lines(report, &self.program, text);
+        // What a sample does wrong may come of what it left out.
+        let is_whole = report.sampled().next().is_none();
+        let defects = if is_whole { report.findings(&Source::new(path, text)) } else { Vec::new() };
+        Ok(Made { lines, device, recorded: profile, defects, took })
+    }
 }
 
 /// Profiles a document, whose program may run for so long.
@@ -48,93 +138,55 @@ pub(super) async fn record(
     document: &Document,
     path: PathBuf,
     name: String,
-    limit: Duration,
+    limits: Limits,
     context: &Context,
 ) -> Result<Made, JobError> {
     if document.to_analyse() == Some(Language::Python) {
-        return python(session, document, &path, name, limit, context).await;
+        return python(session, document, &path, name, limits.run, context).await;
     }
-    let config = session.configuration.for_path(Some(&path));
-    let workspace = session.configuration.project_of(&path);
-    let toolkit = toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
-    let wanted = match &config.device {
-        Device::Cpu => Device::Simulator(USUAL.to_owned()),
-        device => device.clone(),
-    };
-    let device = program::choose(&wanted).await.map_err(JobError::failed)?;
-    session.board.write(context.id(), |card| card.device = Some(device.id()));
-    let builder =
-        Builder::prepare(device.clone(), toolkit, config, workspace).await.map_err(JobError::Failed)?;
-    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-    let program = Program { name, sources: vec![path], folder, ..Program::default() };
-    context.progress("building", None);
-    let built = program::build(&builder, &program, context.cancellation()).await.map_err(JobError::failed)?;
-    let executable = std::env::current_exe().map_err(JobError::failed)?;
-    let running = Running {
-        device: device.clone(),
-        arguments: Vec::new(),
-        time_limit: limit,
-        simulation: Options {
-            executable,
-            counters: true,
-            checks: checks(builder.config.simulator.checks),
-            ..Options::default()
-        },
-    };
-    match device {
-        RunDevice::Cuda { .. } => on_gpu(session, &builder, &built, &running, context).await,
-        RunDevice::Simulator(_) => simulated(document, &program, &built, &running, context).await,
-    }
-}
-
-/// By the best of the profilers that work here.
-async fn on_gpu(
-    session: &Session,
-    builder: &Builder,
-    built: &Built,
-    running: &Running,
-    context: &Context,
-) -> Result<Made, JobError> {
-    let search = session.search(&builder.config, builder.workspace.clone());
-    let cache = Cache::configured(&builder.config.cache, &Folders::find());
-    let (here, memory) = here(&search, &builder.toolkit, cache);
-    let target = built.program.name.as_str();
-    let order = Order { target, built, running, here: &here, only: None, memory: &memory };
+    let prepared = Prepared::of(session, path.clone(), name, limits).await?;
+    session.board.write(context.id(), |card| card.device = Some(prepared.running.device.id()));
     let say = |message: &str| context.progress(message, None);
-    let recorded = match collect(&order, &say, context.cancellation()).await {
-        Ok(recorded) => recorded,
-        Err(CollectError::Cancelled) => return Err(JobError::Cancelled),
+    // Who asks for a profile wants it measured; a save may undo an edit, and find what was kept.
+    let is_asked = limits.blocks.is_none();
+    let kept = if is_asked { None } else { prepared.kept().await };
+    let taken = match kept {
+        Some(taken) => Ok(taken),
+        None => take(&prepared.wanted(is_asked), &say, context.cancellation()).await,
+    };
+    let taken = match taken {
+        Ok(taken) => taken,
+        Err(TakeError::Cancelled) => return Err(JobError::Cancelled),
         Err(error) => return Err(JobError::failed(error)),
     };
-    context.note(format!("profiled by {}", recorded.way.by));
-    recorded.way.not_taken.iter().for_each(|not| context.note(format!("not by {}: {}", not.by, not.why)));
-    Ok(Made { lines: Vec::new(), device: running.device.id(), recorded, defects: Vec::new() })
+    let way = &taken.profile.way;
+    context.note(format!("profiled by {}", way.by));
+    way.not_taken.iter().for_each(|not| context.note(format!("not by {}: {}", not.by, not.why)));
+    let is_simulated = taken.ran.is_some();
+    let made = prepared.made(&path, &document.text.to_source(), taken)?;
+    if is_simulated {
+        let most = made.lines.iter().max_by_key(|line| line.weight);
+        context.note(most.map_or("no line moves anything".to_owned(), |line| {
+            format!("the heaviest line: {}", line.words)
+        }));
+    }
+    // Last, since a plugin shows the last note: what is an estimate says so.
+    made.recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
+    Ok(made)
 }
 
-async fn simulated(
-    document: &Document,
-    program: &Program,
-    built: &Built,
-    running: &Running,
-    context: &Context,
-) -> Result<Made, JobError> {
-    context.progress("simulating", None);
-    let ran = program::run(built, running, context.cancellation()).await.map_err(JobError::failed)?;
-    let report = match (&ran.end, &ran.report) {
-        (End::Status(_) | End::Signal(_), Some(report)) => report,
-        (End::Ended(why), _) => return Err(JobError::failed(why)),
-        _ => return Err(JobError::failed("The program came to no end in its time, or used no device.")),
-    };
+/// The profile of a document that was kept from before, if it still holds. Nothing is built or run.
+pub(super) async fn recall(session: &Arc<Session>, document: &Document, path: &Path) -> Option<Made> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = document.text.to_source();
-    let lines = lines(report, program, &text);
-    let most = lines.iter().max_by_key(|line| line.weight);
-    context.note(
-        most.map_or("no line moves anything".to_owned(), |line| format!("the heaviest line: {}", line.words)),
-    );
-    let device = running.device.id();
-    let recorded = simulated::profile(report, &program.name, &device);
-    let defects = report.findings(&Source::new(document.path.as_deref().unwrap_or(Path::new("")), &text));
-    Ok(Made { lines, device, recorded, defects })
+    if document.to_analyse() == Some(Language::Python) {
+        let (request, files) = torch_request(session, document, path, Duration::ZERO).await.ok()?;
+        let (recorded, took) = profiled::kept(&name, &request, &files).await?;
+        return Some(Made { lines: Vec::new(), device: request.device, recorded, defects: Vec::new(), took });
+    }
+    let limits = Limits { run: Duration::ZERO, blocks: Some(ON_SAVE_BUDGET) };
+    let prepared = Prepared::of(session, path.to_owned(), name, limits).await.ok()?;
+    prepared.made(path, &text, prepared.kept().await?).ok()
 }
 
 /// A module or a function of PyTorch, by torch's own profiler.
@@ -146,6 +198,28 @@ async fn python(
     limit: Duration,
     context: &Context,
 ) -> Result<Made, JobError> {
+    let (request, files) = torch_request(session, document, path, limit).await?;
+    session.board.write(context.id(), |card| card.device = Some(request.device.clone()));
+    let progress = |message: &str, share: Option<f32>| context.progress(message, share);
+    let began = Instant::now();
+    let profiled = profiled::profile(&name, &request, &files, true, &progress, context.cancellation()).await;
+    let recorded = match profiled {
+        Ok(recorded) => recorded,
+        Err(ProfileError::Torch(TorchError::Cancelled)) => return Err(JobError::Cancelled),
+        Err(error) => return Err(JobError::failed(error)),
+    };
+    recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
+    let took = began.elapsed();
+    Ok(Made { lines: Vec::new(), device: request.device, recorded, defects: Vec::new(), took })
+}
+
+/// How a document's module or function is profiled, and which files are the person's own.
+async fn torch_request(
+    session: &Arc<Session>,
+    document: &Document,
+    path: &Path,
+    limit: Duration,
+) -> Result<(Request, Workspace), JobError> {
     let Chosen::Python(aim) = target(session, document, None).map_err(JobError::Failed)? else {
         return Err(JobError::failed("there is no module or function to profile"));
     };
@@ -156,20 +230,10 @@ async fn python(
     let device = Machine::timed(&config.device);
     let machine =
         Machine::find(&config, &search, &device, None, &executable).await.map_err(JobError::failed)?;
-    session.board.write(context.id(), |card| card.device = Some(machine.device_id()));
     let mut request = machine.request(aim.subject.clone(), aim.subject);
     request.time_limit = limit.max(request.time_limit.min(LOADING));
     let folders = workspace.into_iter().chain(path.parent().map(PathBuf::from)).collect();
-    let files = Workspace { folders, files: vec![path.to_owned()], ..Workspace::default() };
-    let progress = |message: &str, share: Option<f32>| context.progress(message, share);
-    let profiled = profiled::profile(&name, &request, &files, &progress, context.cancellation()).await;
-    let recorded = match profiled {
-        Ok(recorded) => recorded,
-        Err(ProfileError::Torch(TorchError::Cancelled)) => return Err(JobError::Cancelled),
-        Err(error) => return Err(JobError::failed(error)),
-    };
-    recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
-    Ok(Made { lines: Vec::new(), device: machine.device_id(), recorded, defects: Vec::new() })
+    Ok((request, Workspace { folders, files: vec![path.to_owned()], ..Workspace::default() }))
 }
 
 /// Importing torch and building an extension take longer than a call may.

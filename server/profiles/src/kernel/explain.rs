@@ -240,7 +240,7 @@ fn sentence(
         {
             filled.push_str(&text);
         } else if !optional {
-            filled.push_str(part);
+            return None;
         }
     }
     Some(if placed { filled } else { filled.replace(" here", "") })

@@ -4,6 +4,7 @@
 //! machine code they were counted on. [`explain`] goes through the table of rules and says what limits the launch, by how much, where,
 //! and what to do. Everything that was not measured is absent, never zero.
 
+mod estimate;
 mod explain;
 mod expression;
 mod intensity;
@@ -17,6 +18,7 @@ mod sass;
 mod stalls;
 mod table;
 
+pub use estimate::{Estimate, Work};
 pub use explain::{Explanation, Gain, Insight, RelatedLine, explain};
 pub(crate) use explain::{answerable, needed};
 pub use expression::Formula;

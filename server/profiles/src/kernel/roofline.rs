@@ -97,30 +97,38 @@ pub struct Class {
     /// Memory throughput in percent of the peak of its busiest part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<f64>,
+    /// Of what no throughput was measured: the parts of an estimate that this rests on, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<String>,
 }
 
 impl Class {
-    /// The class of a launch. Without a number for both computing and memory it is unknown.
+    /// The class of a launch. Without a number for both computing and memory it is what an estimate says; without one unknown.
     pub fn of(launch: &KernelLaunch) -> Self {
         let compute = launch.get(Metric::SmThroughput);
         let memory = launch
             .get(Metric::MemoryThroughput)
             .or_else(|| levels(launch).map(|(_, value)| value).reduce(f64::max));
-        let bound = match (compute, memory) {
-            (Some(compute), Some(memory)) => bound(compute, memory),
-            _ => Bound::Unknown,
+        let pipe = pipe(launch).map(|(name, _)| name.to_owned());
+        let (bound, level, estimated) = match (compute, memory, &launch.estimate) {
+            (Some(compute), Some(memory), _) => (bound(compute, memory), level(launch), None),
+            (None, None, Some(estimate)) => {
+                let (bound, level) = estimate.bound();
+                (bound, level, Some(estimate.words()))
+            }
+            _ => (Bound::Unknown, level(launch), None),
         };
-        Self {
-            bound,
-            level: level(launch),
-            pipe: pipe(launch).map(|(name, _)| name.to_owned()),
-            compute,
-            memory,
-        }
+        Self { bound, level, pipe, compute, memory, estimated }
     }
 
-    /// In words: `memory-bound by device memory`.
+    /// In words: `memory-bound by device memory`; `…, by estimate (62% sectors of memory, 38% instructions)` of what was not timed.
     pub fn label(&self) -> String {
+        let estimated = self.estimated.as_ref();
+        let estimated = estimated.map(|parts| format!(", by estimate ({parts})")).unwrap_or_default();
+        format!("{}{estimated}", self.words())
+    }
+
+    fn words(&self) -> String {
         let behind = |what: &str, by: Option<&str>| match by {
             Some(by) => format!("{what} by {by}"),
             None => what.to_owned(),

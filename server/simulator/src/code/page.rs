@@ -71,6 +71,16 @@ tests at full size (33 kernels, 58 source lines that touch memory): with one blo
 Compute counted on an H200; three more are off by at most 0.05 % (a histogram of random numbers, a loop with 62 rounds for some
 blocks and 63 for others, and an end that only the last block has), and three hold other accesses in machine code than in PTX, or are
 counted twice there. So a sample is off by as much as its blocks differ from the others; a kernel of a few blocks should not be sampled.
+
+A profile on save has a budget of 5 seconds instead of a share. Until they are over, all blocks run, in their order. The launch that is at work then
+goes on with a sample of the rest of its blocks, spread evenly, for a tenth of the time that it had, and each launch after it with one for 20 ms,
+so how many blocks those are follows from the machine. Kernels whose blocks wait for each other (cooperative launches, and code
+that reads what others may write meanwhile) are never sampled. The report counts blocks that ran and blocks that were launched.
+
+The rule for what a sample may be used for: counts of launches before the first that was sampled are exact. From then on memory lacks what was left
+out. So results are never compared, defects are not told, and where host code or a later kernel decides by what was computed (a
+loop until something has converged, a list that a kernel filled), what runs may be something else than in a full run: then only the counts of
+launches until there are of use, and the profile says for which kernels it counted how many blocks.
 ";
 
 fn page() -> String {

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::checks::{Checker, Checks, Defect, Found};
 use crate::code::Code;
@@ -196,11 +197,13 @@ pub(crate) fn run(
         instructions: AtomicU64::new(0),
         blocks: AtomicU64::new(0),
     };
+    // What a launch after the first that was sampled reads may never have been written.
+    let is_whole = numbers.len() as u64 == grid.clusters() && !is_past(options.until);
     let worker = || Worker {
         counts: options.counters.then(|| Counts::new(grid.code.ops.len())),
         allocations: grid.memory.snapshot(),
         span: Span::default(),
-        checker: grid.checker(options, numbers.len() as u64 == grid.clusters()),
+        checker: grid.checker(options, is_whole),
     };
     let mut all = if grid.code.ordered || grid.cooperative {
         let mut worker = worker();
@@ -209,13 +212,15 @@ pub(crate) fn run(
     } else {
         let count = options.workers.clamp(1, numbers.len().max(1));
         let mut workers: Vec<Worker> = (0..count).map(|_| worker()).collect();
-        std::thread::scope(|scope| {
-            let (first, others) = workers.split_at_mut(1);
-            for worker in others {
-                scope.spawn(|| one_by_one(grid, worker, &progress, numbers));
-            }
-            one_by_one(grid, &mut first[0], &progress, numbers);
-        });
+        let begun = Instant::now();
+        all_together(grid, &mut workers, &progress, (numbers, options.until));
+        let taken = progress.next.swap(0, Ordering::SeqCst).min(numbers.len() as u64) as usize;
+        if taken < numbers.len() && options.until.is_some() {
+            let rest = spread(&numbers[taken..]);
+            // The one that is cut off has its sample in a tenth of the time that it had; those that come later hardly any.
+            let time = (begun.elapsed() / 10).max(SAMPLED);
+            all_together(grid, &mut workers, &progress, (&rest, Instant::now().checked_add(time)));
+        }
         workers
     };
     let found = all.iter_mut().filter_map(|worker| worker.checker.take()).map(|checker| checker.found);
@@ -234,10 +239,49 @@ pub(crate) fn run(
     (outcome, defects, progress.fault.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// For how long the blocks of a launch are sampled, at least. Enough for hundreds of blocks of most kernels.
+const SAMPLED: Duration = Duration::from_millis(20);
+
+fn is_past(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| Instant::now() >= until)
+}
+
+/// The same numbers in an order of which each beginning is spread evenly over all: by their places with the bits reversed.
+pub(crate) fn spread(numbers: &[u64]) -> Vec<u64> {
+    let bits = numbers.len().next_power_of_two().trailing_zeros();
+    let reversed = |at: u64| if bits == 0 { at } else { at.reverse_bits() >> (u64::BITS - bits) };
+    let places = (0..numbers.len().next_power_of_two() as u64).map(reversed);
+    places.filter_map(|place| numbers.get(place as usize).copied()).collect()
+}
+
+/// Has all workers take clusters, until there are none, or until then.
+fn all_together(
+    grid: &Grid<'_>,
+    workers: &mut [Worker],
+    progress: &Progress,
+    (numbers, until): (&[u64], Option<Instant>),
+) {
+    std::thread::scope(|scope| {
+        let Some((first, others)) = workers.split_first_mut() else { return };
+        for worker in others {
+            scope.spawn(|| one_by_one(grid, worker, progress, (numbers, until)));
+        }
+        one_by_one(grid, first, progress, (numbers, until));
+    });
+}
+
 /// Takes one cluster after the other, each to its end.
-fn one_by_one(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: &[u64]) {
+fn one_by_one(
+    grid: &Grid<'_>,
+    worker: &mut Worker,
+    progress: &Progress,
+    (numbers, until): (&[u64], Option<Instant>),
+) {
     let mut unit = Unit::new(grid, grid.code);
     'clusters: loop {
+        if is_past(until) && progress.next.load(Ordering::Relaxed) > 0 {
+            return;
+        }
         let at = progress.next.fetch_add(1, Ordering::Relaxed);
         let Some(&number) = numbers.get(at as usize) else { return };
         if progress.is_over(grid, number) {

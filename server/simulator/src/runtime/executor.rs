@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use super::engine::{Done, Engine, KernelShape, Launch, Linked, Stopped};
 use crate::checks::Checks;
@@ -33,7 +34,7 @@ impl Executor {
             multiprocessors: device.multiprocessors,
             warps: device.limits.threads / WARP,
         };
-        let options = Options { workers, counters, sample, checks: Checks::default() };
+        let options = Options { workers, counters, sample, until: None, checks: Checks::default() };
         Self { options, limits }
     }
 
@@ -41,6 +42,15 @@ impl Executor {
     #[must_use]
     pub fn checking(mut self, checks: Checks) -> Self {
         self.options.checks = checks;
+        self
+    }
+}
+
+impl Executor {
+    /// The same for a program that begins now: all blocks for so long, and then a sample of each launch's, for counters alone.
+    #[must_use]
+    pub fn within(mut self, budget: Option<Duration>) -> Self {
+        self.options.until = budget.and_then(|budget| Instant::now().checked_add(budget));
         self
     }
 }

@@ -228,6 +228,24 @@ pub struct Fault {
     pub message: String,
 }
 
+impl Kernel {
+    /// The share of its blocks that were simulated, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        match self.counters.grid_blocks {
+            0 => 1.0,
+            all => self.counters.blocks as f64 / all as f64,
+        }
+    }
+}
+
+impl Report {
+    /// Kernels of which not all blocks were simulated, though nothing stopped them.
+    pub fn sampled(&self) -> impl Iterator<Item = &Kernel> {
+        let kernels = self.kernels.iter().filter(|kernel| kernel.share() < 1.0);
+        kernels.filter(|_| self.faults.is_empty())
+    }
+}
+
 impl Fault {
     /// What happened and where, in a sentence.
     pub fn words(&self) -> String {

@@ -261,6 +261,7 @@ impl Rounds<'_> {
                 date: Some(self.date),
                 counters: false,
                 sample: None,
+                budget: None,
                 checks: checks(self.request.builder.config.simulator.checks),
             },
         };
