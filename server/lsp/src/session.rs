@@ -236,7 +236,7 @@ impl Session {
     pub fn view_now(&self, document: Arc<Document>) -> View {
         let mut view = View::new(document.clone(), self.features().encoding);
         let path = document.path.as_deref();
-        view.profile = self.profiles.shown(&document.key, path, &document.text.to_source());
+        view.profile = self.profiles.shown(&document.key, path, || document.text.to_source());
         let config = self.configuration.for_path(document.path.as_deref());
         let documents = self.documents();
         let Some(newest) = documents.get(&document.key) else { return view };

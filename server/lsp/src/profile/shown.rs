@@ -35,18 +35,18 @@ impl Said {
     /// The text, which says so where it is of code that has changed since.
     pub fn markdown(&self) -> String {
         match self.is_stale {
-            true => format!("*Measured before your last edit of this code.*\n\n{}", self.text),
+            true => format!("**Measured before your last edit of this code.**\n\n{}", self.text),
             false => self.text.clone(),
         }
     }
 }
 
 impl Profiles {
-    /// The last profile of a document in `path`, for its text as it is `now`.
-    pub fn shown(&self, key: &Key, path: Option<&Path>, now: &str) -> Option<Shown> {
+    /// The last profile of a document in `path`, for its text as it is `now`, which is asked for only where there is one.
+    pub fn shown(&self, key: &Key, path: Option<&Path>, now: impl FnOnce() -> Arc<str>) -> Option<Shown> {
         let profile = self.last(key)?;
         let file = path?.file_name()?.to_string_lossy().into_owned();
-        let edit = edit_between(&profile.text, now);
+        let edit = edit_between(&profile.text, &now());
         Some(Shown { profile, edit, file })
     }
 }
@@ -211,7 +211,7 @@ mod tests {
         };
         let (profiles, key) = (Profiles::default(), Key::of("file:///w/k.cu"));
         profiles.keep(&key, Arc::new(profile));
-        profiles.shown(&key, Some(Path::new("/w/k.cu")), now).unwrap()
+        profiles.shown(&key, Some(Path::new("/w/k.cu")), || now.into()).unwrap()
     }
 
     fn line(now: &str, word: &str) -> Option<Said> {
