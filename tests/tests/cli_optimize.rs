@@ -390,10 +390,7 @@ fn the_planner_is_told_what_profilers_see_of_the_reference() {
     let told = asked.split_once("## Profile of the code\n").unwrap().1;
     let told = told.split_once("\n## ").unwrap().0;
     assert!(told.contains("Recorded on sim:h200 by the simulator."), "{told}");
-    assert!(
-        told.contains("Kernel `energy`, grid 16, block 256: memory-bound by device memory, by estimate ("),
-        "{told}"
-    );
+    assert!(told.contains("Kernel `energy`, grid 16, block 256: latency-bound, by estimate ("), "{told}");
     assert!(
         told.contains("- p.cu:4: The loads of `energy` here take") && told.contains("Gain: about "),
         "{told}"

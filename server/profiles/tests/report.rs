@@ -127,8 +127,11 @@ fn all_of(text: &str) -> Profile {
         ..SourceLine::default()
     };
     let launch = KernelLaunch { kernel: kernel_name(text), lines: vec![line], ..KernelLaunch::default() };
-    let by =
-        Way { by: text.to_owned(), not_taken: vec![NotTaken { by: text.to_owned(), why: text.to_owned() }] };
+    let by = Way {
+        by: text.to_owned(),
+        not_taken: vec![NotTaken { by: text.to_owned(), why: text.to_owned() }],
+        ..Way::default()
+    };
     let mut profile = Profile::new(text, by);
     profile.device = Some(text.to_owned());
     profile.launches = vec![launch];

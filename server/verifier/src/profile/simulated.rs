@@ -10,7 +10,7 @@ use stitch_profiles::kernel::{
 };
 
 use stitch_profiles::note::{Note, NoteKind};
-use stitch_profiles::profile::{Profile, Way};
+use stitch_profiles::profile::{NotTaken, Profile, Way};
 use stitch_profiles::units;
 
 use super::ladder::Rung;
@@ -21,8 +21,8 @@ use crate::simulation::{Count, Instruction, Kernel, Report};
 
 /// What a run of `target` on a simulated device tells: one entry for each kernel and shape, of what all of its launches did together.
 pub fn profile(report: &Report, target: &str, device: &RunDevice) -> Profile {
-    let way = Way { by: Rung::Simulator.to_string(), ..Way::default() };
     let (weights, name) = (Weights::of(device), device.to_string());
+    let way = Way { by: Rung::Simulator.to_string(), not_taken: vec![without_gpu(&name)], ..Way::default() };
     let launches = report.kernels.iter().zip(0..).map(|(kernel, id)| launch(kernel, id, &name, &weights));
     let mut profile = Profile { launches: launches.collect(), ..Profile::new(target, way) };
     let sampled: Vec<String> = report.sampled().map(sampled).collect();
@@ -31,6 +31,14 @@ pub fn profile(report: &Report, target: &str, device: &RunDevice) -> Profile {
     }
     profile.device = Some(name);
     profile
+}
+
+/// Why on a device that is simulated none of the ways is taken that need a GPU.
+pub(super) fn without_gpu(device: &str) -> NotTaken {
+    NotTaken {
+        by: "Nsight Compute, Nsight Systems, CUPTI and the clock".to_owned(),
+        why: format!("They look at a GPU, and {device} is none."),
+    }
 }
 
 /// The rule under which counts of a sample are told.

@@ -163,25 +163,19 @@ async fn on_simulator(
 ) -> Result<(Profile, Option<Ran>), TakeError> {
     say("simulating");
     let device = &wanted.running.device;
-    let mut not_taken =
-        vec![NotTaken { by: ON_GPUS.to_owned(), why: format!("They look at a GPU, and {device} is none.") }];
     let ran = match run(built, wanted.running, cancel).await {
         // The simulator refuses the program; what is written of it can still be read.
         Err(RunError::Simulation(error)) => {
             say("looking at it without running it");
-            not_taken.push(NotTaken { by: Rung::Simulator.to_string(), why: error.to_string() });
+            let refused = NotTaken { by: Rung::Simulator.to_string(), why: error.to_string() };
+            let not_taken = vec![simulated::without_gpu(&device.to_string()), refused];
             return Ok((lower::statically(wanted, not_taken, cancel).await?, None));
         }
         ran => ran?,
     };
     let report = ran.report.clone().unwrap_or_default();
-    let mut profile = simulated::profile(&report, wanted.target, device);
-    profile.way.not_taken = not_taken;
-    Ok((profile, Some(ran)))
+    Ok((simulated::profile(&report, wanted.target, device), Some(ran)))
 }
-
-/// The ways that need a GPU.
-const ON_GPUS: &str = "Nsight Compute, Nsight Systems, CUPTI and the clock";
 
 async fn on_gpu(
     wanted: &Wanted<'_>,

@@ -90,7 +90,9 @@ impl TorchJudgement {
         let name = subject.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut request = self.request(subject.clone(), subject);
         request.time_limit = request.time_limit.min(limit);
-        let folders = reference.path.parent().map(PathBuf::from).into_iter().collect();
+        // The copy in the run's folder stands for the person's file, beside which its imports are.
+        let paths = [&reference.path, &self.subject.path];
+        let folders = paths.into_iter().filter_map(|path| path.parent().map(PathBuf::from)).collect();
         let files = Workspace { folders, files: vec![reference.path.clone()], ..Workspace::default() };
         let say = |stage: &str, _: Option<f32>| progress(&format!("profiling the reference: {stage}"));
         profiled::profile(&name, &request, &files, false, &say, cancel)
