@@ -20,6 +20,7 @@ mod fault;
 mod grid;
 pub(crate) mod lanes;
 mod limits;
+pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod moves;
 mod presence;

@@ -3,6 +3,8 @@
 pub(super) mod alu;
 pub(super) mod atomic;
 pub(super) mod control;
+pub(super) mod group;
+pub(super) mod matrix;
 pub(super) mod mbarrier;
 pub(super) mod memory;
 pub(super) mod moves;

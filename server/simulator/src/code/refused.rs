@@ -24,10 +24,7 @@ static TABLE: &[Refused] = &[
         opcodes: &["tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"],
         why: "textures and surfaces",
     },
-    Refused {
-        opcodes: &["wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "tcgen05"],
-        why: "matrix instructions of tensor cores",
-    },
+    Refused { opcodes: &["tcgen05"], why: "tensor cores of sm_100 and later" },
     Refused {
         opcodes: &["cp.async.bulk.tensor", "cp.reduce", "tensormap"],
         why: "copies of tensors, and reductions in bulk",

@@ -5,6 +5,7 @@ mod faults;
 mod full;
 mod hardware;
 mod lanes;
+mod matrices;
 mod programs;
 mod sampling;
 
