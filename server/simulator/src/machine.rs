@@ -28,6 +28,7 @@ mod printf;
 pub(crate) mod special;
 pub(crate) mod stack;
 pub(crate) mod sync;
+pub(crate) mod tensor_map;
 #[cfg(test)]
 mod tests;
 pub(crate) mod transfer;

@@ -9,6 +9,7 @@ pub(super) mod mbarrier;
 pub(super) mod memory;
 pub(super) mod moves;
 pub(super) mod stack;
+pub(super) mod tensor;
 pub(super) mod together;
 pub(super) mod video;
 

@@ -4,6 +4,7 @@ mod cases;
 mod faults;
 mod full;
 mod hardware;
+mod hopper;
 mod lanes;
 mod matrices;
 mod programs;
@@ -113,6 +114,8 @@ impl Bench {
 enum Parameter {
     Pointer(u64),
     Int(i32),
+    Long(u64),
+    Map([u64; 16]),
 }
 
 /// Parameters one after the other, each at a multiple of its size.
@@ -125,6 +128,14 @@ fn block_of(parameters: &[Parameter]) -> Vec<u8> {
                 bytes.extend(address.to_le_bytes());
             }
             Parameter::Int(value) => bytes.extend(value.to_le_bytes()),
+            Parameter::Long(value) => {
+                bytes.resize(bytes.len().next_multiple_of(8), 0);
+                bytes.extend(value.to_le_bytes());
+            }
+            Parameter::Map(words) => {
+                bytes.resize(bytes.len().next_multiple_of(64), 0);
+                words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+            }
         }
     }
     bytes

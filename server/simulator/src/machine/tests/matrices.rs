@@ -10,10 +10,10 @@ use crate::math::minifloat::Minifloat;
 const MATRICES: &str = include_str!("cases/matrices.ptx");
 
 /// Numbers that look random.
-struct Draw(u64);
+pub(super) struct Draw(pub(super) u64);
 
 impl Draw {
-    fn bits(&mut self) -> u64 {
+    pub(super) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 20
     }
@@ -40,6 +40,17 @@ impl Kind {
         }
     }
 
+    /// The exponent of its subnormal numbers.
+    pub(super) fn least(self) -> i32 {
+        self.shape().1
+    }
+
+    /// The bits of an f16.
+    pub(super) fn bits_of(self, value: f64) -> u64 {
+        assert_eq!(self, Kind::F16);
+        u64::from(crate::math::half::rounded::<F16>(value, crate::math::Rounding::Rn))
+    }
+
     pub(super) fn value(self, bits: u64) -> f64 {
         match self {
             Kind::F16 => f64::from(F16::to_f32(bits as u16)),
@@ -51,7 +62,7 @@ impl Kind {
     }
 
     /// A number near 1, small or large, subnormal, zero.
-    fn draw(self, draw: &mut Draw) -> u64 {
+    pub(super) fn draw(self, draw: &mut Draw) -> u64 {
         let bits = self.shape().0;
         let mask = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
         loop {
