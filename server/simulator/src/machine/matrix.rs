@@ -106,6 +106,8 @@ pub struct Matrix {
     pub logic: Logic,
     /// Not all of `a` and `b` is there.
     pub padded: bool,
+    /// Of a sparse `a`: which lanes of four hold what is where.
+    pub sparse: Option<u32>,
     /// Where elements of `a` lie (row · k + column): by register, lane, element.
     pub a_places: Vec<u32>,
     /// Where elements of `b` lie (row · n + column).
@@ -123,6 +125,7 @@ pub struct Matrix {
 pub(crate) struct Scratch {
     pub a: Parts,
     pub b: Parts,
+    pub packed: Parts,
     pub c: Vec<f32>,
     pub integers: [Vec<i32>; 3],
     pub doubles: [Vec<f64>; 3],

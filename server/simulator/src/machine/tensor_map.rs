@@ -113,8 +113,8 @@ impl TensorMap {
         let mut address = self.start.wrapping_add_signed(first.max(0) * self.size as i64);
         let mut left = number;
         let mut within = true;
-        for at in 1..self.rank {
-            let index = coordinates[at] + (left % self.box_lengths[at] * self.steps[at]) as i64;
+        for (at, coordinate) in coordinates.iter().enumerate().take(self.rank).skip(1) {
+            let index = coordinate + (left % self.box_lengths[at] * self.steps[at]) as i64;
             left /= self.box_lengths[at];
             within &= (0..self.lengths[at] as i64).contains(&index);
             address = address.wrapping_add_signed(index.wrapping_mul(self.strides[at] as i64));

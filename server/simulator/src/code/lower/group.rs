@@ -75,6 +75,7 @@ fn multiply(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lo
         saturate: form.take("satfinite"),
         logic: Logic::Xor,
         padded: false,
+        sparse: None,
         a_places: a_places(ROWS, k, of_a.len(), count),
         b_places: Vec::new(),
         c_places: places.clone(),

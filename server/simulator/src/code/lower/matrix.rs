@@ -136,6 +136,7 @@ fn sum_of(a: Element) -> Sum {
 
 /// `mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c`.
 pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
+    let sparse = form.take("sp") | form.take("sp::ordered_metadata");
     aligned(form)?;
     let shape = shape(form)?;
     let types = types(form, i);
@@ -148,7 +149,10 @@ pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Ins
     let [layout_a, layout_b] = layouts[..] else { return Err("two layouts are needed".to_owned()) };
     form.take(layout_a);
     form.take(layout_b);
-    if !has_shape(shape, a) {
+    // Half of the columns of a sparse `a` are there.
+    let [m, n, k] = shape;
+    let packed = if sparse { k / 2 } else { k };
+    if !has_shape([m, n, packed], a) || sparse && !is_sparse(a, k) {
         return Err("no such shape for these types".to_owned());
     }
     let is_volta = a == Element::F16 && shape == [8, 8, 4];
@@ -159,7 +163,6 @@ pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Ins
     if rounded && a != Element::F64 {
         return Err(".rn is of .f64".to_owned());
     }
-    let [m, n, k] = shape;
     let count = a.per_register();
     let mut matrix = Matrix {
         shape,
@@ -171,13 +174,14 @@ pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Ins
         saturate: form.take("satfinite"),
         logic: logic(form, a)?,
         padded: false,
+        sparse: None,
         a_places: Vec::new(),
         b_places: Vec::new(),
         c_places: Vec::new(),
         d_places: Vec::new(),
         registers: [
             registers_of(d, m * n / 32),
-            m * k / 32 / count,
+            m * packed / 32 / count,
             k * n / 32 / count,
             registers_of(c, m * n / 32),
         ],
@@ -187,7 +191,24 @@ pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Ins
     } else {
         fill(&mut matrix);
     }
+    if sparse {
+        let Operand::Int(selector @ 0..=3) = Body::operand(i, 5)? else {
+            return Err("the selector must be a literal from 0 to 3".to_owned());
+        };
+        matrix.sparse = Some(*selector as u32);
+        matrix.padded = true;
+        matrix.a_places = a_places(m, packed, matrix.registers[1], count);
+    }
     push(body, i, matrix)
+}
+
+/// Sparse matrices whose metadata is known here: 2 of 4 elements of 16 bits, 1 of 2 of 32 bits.
+fn is_sparse(a: Element, k: usize) -> bool {
+    match a {
+        Element::F16 | Element::Bf16 => matches!(k, 16 | 32),
+        Element::Tf32 => matches!(k, 8 | 16),
+        _ => false,
+    }
 }
 
 /// Places of the elements of a matrix's fragments.
@@ -232,9 +253,12 @@ fn push(body: &mut Body<'_, '_>, i: &Instruction, matrix: Matrix) -> Lowered {
     more.extend(read_a);
     more.extend(read_b);
     more.extend(read_c);
+    let mut all = [Slot::None; SLOTS];
+    if matrix.sparse.is_some() {
+        all[0] = body.read(Body::operand(i, 4)?, Scalar::B32)?;
+    }
     let number = body.unit.matrices.len() as u32;
     body.unit.matrices.push(matrix);
-    let mut all = [Slot::None; SLOTS];
     all[MATRIX] = Slot::Fixed(number);
     let draft = body.draft(multiply::multiply(), all);
     body.push(Draft { more, ..draft });
@@ -299,6 +323,7 @@ fn wmma_multiply(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) 
         saturate: form.take("satfinite"),
         logic: logic(form, a)?,
         padded: false,
+        sparse: None,
         a_places: Vec::new(),
         b_places: Vec::new(),
         c_places: Vec::new(),

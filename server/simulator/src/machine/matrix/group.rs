@@ -330,10 +330,10 @@ mod tests {
     #[test]
     fn swizzles_are_those_of_tensor_maps() {
         let of_128 = Descriptor::new(1 << 62 | (1024 / 16) << 32 | (2048 / 16)).unwrap();
-        assert_eq!(of_128.address(false, 3, 2), 2048 + 3 * 128 + (2 ^ 3) * 16);
+        assert_eq!(of_128.address(false, 3, 2), 2048 + 3 * 128 + 16);
         assert_eq!(of_128.address(false, 9, 1), 2048 + 1024 + 128);
         let of_64 = Descriptor::new(2 << 62 | (512 / 16) << 32).unwrap();
-        assert_eq!(of_64.address(false, 2, 1), 2 * 64 + (1 ^ 1) * 16);
+        assert_eq!(of_64.address(false, 2, 1), 2 * 64);
         let of_32 = Descriptor::new(3 << 62 | (256 / 16) << 32).unwrap();
         assert_eq!(of_32.address(false, 4, 0), 4 * 32 + 16);
         let none = Descriptor::new((256 / 16) << 32 | (128 / 16) << 16).unwrap();

@@ -204,6 +204,52 @@ fn specials(kind: Kind, a: &mut [u64], b: &mut [u64], c: &mut [f32]) {
     c[22] = f32::from_bits(3);
 }
 
+/// Of each four elements of a row of `a` two are there, of tf32 one of each two; the metadata says which.
+#[test]
+fn sparse_rows_are_spread() {
+    let bench = Bench::new(&[MATRICES]);
+    let mut draw = Draw(6);
+    for (name, kind, k, block) in [
+        ("sparse_f16_k32", Kind::F16, 32, 16),
+        ("sparse_f16_k16", Kind::F16, 16, 16),
+        ("sparse_tf32_k16", Kind::Tf32, 16, 8),
+    ] {
+        let a: Vec<u64> = (0..16 * k / 2).map(|_| kind.draw(&mut draw)).collect();
+        let b: Vec<u64> = (0..k * 8).map(|_| kind.draw(&mut draw)).collect();
+        let c: Vec<f32> = (0..128).map(|at| at as f32 / 8.0).collect();
+        let mut whole = vec![0u64; 16 * k];
+        let mut metadata = vec![0u32; 16];
+        for row in 0..16 {
+            for chunk in 0..if kind == Kind::F16 { k / 4 } else { k / 2 } {
+                let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+                let (low, high) = pairs[draw.bits() as usize % 6];
+                let bits = if kind == Kind::F16 {
+                    whole[row * k + 4 * chunk + low] = a[row * k / 2 + 2 * chunk];
+                    whole[row * k + 4 * chunk + high] = a[row * k / 2 + 2 * chunk + 1];
+                    low as u32 | (high as u32) << 2
+                } else {
+                    whole[row * k + 2 * chunk + low % 2] = a[row * k / 2 + chunk];
+                    if low % 2 == 1 { 0b1110 } else { 0b0100 }
+                };
+                metadata[row] |= bits << (4 * chunk);
+            }
+        }
+        let out = bench.array(&[0f32; 128]);
+        let arrays =
+            [bench.array(&a), bench.array(&metadata), bench.array(&b), bench.array(&c), out].map(Pointer);
+        bench.launch(name, 1, 32, &arrays).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        for (at, got) in bench.read::<f32>(out, 128).iter().enumerate() {
+            let row: Vec<f64> = (0..k).map(|i| kind.value(whole[at / 8 * k + i])).collect();
+            let column: Vec<f64> = (0..k).map(|i| kind.value(b[i * 8 + at % 8])).collect();
+            let steps = row.chunks(block).zip(column.chunks(block));
+            let wanted = steps.fold(f64::from(c[at]), |sum, (row, column)| {
+                summed(row, column, sum, kind.shape().1, 25, false)
+            });
+            assert_eq!(f64::from(*got), wanted, "{name} {at}");
+        }
+    }
+}
+
 #[test]
 fn halves_are_rounded_once() {
     let bench = Bench::new(&[MATRICES]);
@@ -268,7 +314,7 @@ fn integers_and_bits_are_exact() {
         let arrays = [bench.array(&a), bench.array(&b), bench.array(&c), out].map(Pointer);
         bench.launch(name, 1, 32, &arrays).unwrap();
         let seen = |cell: u64, signed: bool| match signed {
-            true => i64::from((cell << (64 - bits)) as i64 >> (64 - bits)),
+            true => (cell << (64 - bits)) as i64 >> (64 - bits),
             false => cell as i64,
         };
         for (at, got) in bench.read::<i32>(out, m * 8).iter().enumerate() {
@@ -294,7 +340,9 @@ fn wide<T: Copy + Default, R: Copy + Default>(
     name: &str,
     [m, n, k]: [usize; 3],
     (a_by_columns, b_by_columns): (bool, bool),
-    (make, make_sum, value): (fn(i32) -> T, fn(i32) -> R, fn(R) -> f64),
+    make: fn(i32) -> T,
+    make_sum: fn(i32) -> R,
+    value: fn(R) -> f64,
 ) {
     let bench = Bench::new(&[MATRICES]);
     let mut draw = Draw(5);
@@ -331,16 +379,17 @@ fn wide<T: Copy + Default, R: Copy + Default>(
 fn fragments_of_wmma_fit_together() {
     let f16 = |x: i32| crate::math::convert::f32_to_half::<F16>(x as f32, crate::math::Mode::RN);
     let bf16 = |x: i32| ((x as f32).to_bits() >> 16) as u16;
-    let (same, of_f32): (fn(i32) -> f32, fn(f32) -> f64) = (|x| x as f32, f64::from);
-    wide("wmma_f16_16", [16, 16, 16], (false, true), (f16, same, of_f32));
-    wide("wmma_f16_32", [32, 8, 16], (false, false), (f16, same, of_f32));
-    wide("wmma_f16_8", [8, 32, 16], (true, true), (f16, same, of_f32));
-    wide("wmma_bf16_32", [32, 8, 16], (false, true), (bf16, same, of_f32));
-    wide("wmma_half", [16, 16, 16], (false, false), (f16, f16, |x: u16| f64::from(F16::to_f32(x))));
-    wide("wmma_s8_8", [8, 32, 16], (false, true), (|x| x as i8, |x| x, f64::from));
-    wide("wmma_u8_32", [32, 8, 16], (false, false), (|x| x as u8, |x| x, f64::from));
-    wide("wmma_f64", [8, 8, 4], (false, true), (f64::from, f64::from, |x| x));
-    wide("wmma_tf32", [16, 16, 8], (false, false), (|x| x as f32, same, of_f32));
+    let same = |x: i32| x as f32;
+    let of_f32 = |x: f32| f64::from(x);
+    wide("wmma_f16_16", [16, 16, 16], (false, true), f16, same, of_f32);
+    wide("wmma_f16_32", [32, 8, 16], (false, false), f16, same, of_f32);
+    wide("wmma_f16_8", [8, 32, 16], (true, true), f16, same, of_f32);
+    wide("wmma_bf16_32", [32, 8, 16], (false, true), bf16, same, of_f32);
+    wide("wmma_half", [16, 16, 16], (false, false), f16, f16, |x: u16| f64::from(F16::to_f32(x)));
+    wide("wmma_s8_8", [8, 32, 16], (false, true), |x| x as i8, |x| x, f64::from);
+    wide("wmma_u8_32", [32, 8, 16], (false, false), |x| x as u8, |x| x, f64::from);
+    wide("wmma_f64", [8, 8, 4], (false, true), f64::from, f64::from, |x| x);
+    wide("wmma_tf32", [16, 16, 8], (false, false), |x| x as f32, same, of_f32);
 }
 
 #[test]

@@ -83,7 +83,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) both(const __grid_constant_
   if (threadIdx.x == 0) {
     int sum = 0;
     for (int i = 0; i < 64; ++i) sum += box[i] + 1000 * copy[i];
-    out[rank] = sum;
+    unsigned other, of;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(at(box)), "r"(rank ^ 1));
+    asm("getctarank.shared::cluster.u32 %0, %1;" : "=r"(of) : "r"(other));
+    asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+    out[rank] = sum + 1000000 * of;
   }
   asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
 }

@@ -220,6 +220,32 @@ MULTIPLY(f64_k16, double) {
 }
 KERNEL(f64_k16, F64K16, double)
 
+// Sparse: a has half of its columns. E holds 4 bits for each chunk of a row (2 columns of a). Of four lanes, those that the selector names hold
+// the bits: of row g in the lower half, of row g + 8 in the upper; one lane for four chunks.
+#define SPARSE(name, S, Dense, k, selector, text, ...) \
+  extern "C" __global__ void name(const uint64_t *A, const unsigned *E, const uint64_t *B, const float *C, float *D) { \
+    Fragments<S> f(A, A); \
+    Fragments<Dense> whole(B, B); \
+    unsigned e = 0xbad00bad, b[4] = {whole.b[0], whole.b[1], 0, 0}; \
+    int g = f.g, part = k == 2 ? f.t - 2 * selector : f.t == selector ? 0 : -1; \
+    if (part >= 0 && part < k) e = (E[g] >> (16 * part) & 0xffff) | (E[g + 8] >> (16 * part)) << 16; \
+    if (k == 2) { \
+      Fragments<Dense> upper(B, B + Dense::K * 8); \
+      b[2] = upper.b[0], b[3] = upper.b[1]; \
+    } \
+    float c[4]; \
+    f.load(C, c); \
+    asm volatile("mma.sp" text : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(e), __VA_ARGS__); \
+    f.store(D, c); \
+  }
+// The first fragment's b is not used: its places lie within A.
+SPARSE(sparse_f16_k32, F16K16, F16K16, 2, 1, ".sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%5,%6,%7,%8}, {%9,%10,%11,%12}, {%0,%1,%2,%3}, %4, 0x1;",
+       "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]))
+SPARSE(sparse_f16_k16, F16K8, F16K16, 1, 3, "::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%5,%6}, {%7,%8}, {%0,%1,%2,%3}, %4, 0x3;",
+       "r"(f.a[0]), "r"(f.a[1]), "r"(b[0]), "r"(b[1]))
+SPARSE(sparse_tf32_k16, Tf32K8, Tf32K8, 2, 0, "::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%5,%6,%7,%8}, {%9,%10,%11,%12}, {%0,%1,%2,%3}, %4, 0x0;",
+       "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]))
+
 // wmma: matrices as they are in memory; d = a b + c, and then every element of d is doubled in its fragment.
 #define WMMA(name, M, N, K, T, TC, LA, LB, LC, lda, ldb) \
   extern "C" __global__ void name(const T *A, const T *B, const TC *C, TC *D) { \
