@@ -27,7 +27,7 @@ static TABLE: &[Refused] = &[
     Refused { opcodes: &["tcgen05"], why: "tensor cores of sm_100 and later" },
     Refused {
         opcodes: &["tensormap", "cp.async.bulk.tensor.im2col", "wgmma.mma_async.sp"],
-        why: "changes of tensor maps by kernels, tensors in the mode im2col, sparse matrices of warpgroups and of integers",
+        why: "changes of tensor maps by kernels, tensors in the mode im2col, sparse matrices of warpgroups",
     },
     Refused {
         opcodes: &["multimem", "st.bulk", "clusterlaunchcontrol"],

@@ -88,7 +88,7 @@ static TABLE: &[Support] = table! {
     "mbarrier" mbarrier::mbarrier: "all: .init, .inval, .arrive, .arrive_drop, .expect_tx, .complete_tx, .test_wait, .try_wait, .parity, .pending_count",
     "membar" memory::fence: ".cta, .gl, .sys",
     "min" alu::lanes: "all integers; f16 to f64 and pairs; .ftz, .NaN, .xorsign.abs",
-    "mma" matrix::mma: ".sync; f16, bf16, tf32, e4m3, e5m2, f64, s8, u8, s4, u4, b1 in all shapes of sm_70 to sm_90; .satfinite; .sp of f16, bf16, tf32",
+    "mma" matrix::mma: ".sync; f16, bf16, tf32, e4m3, e5m2, f64, s8, u8, s4, u4, b1 in all shapes of sm_70 to sm_90; .satfinite; .sp",
     "mov" moves::mov: "all types; addresses, special registers; vectors packed and unpacked",
     "movmatrix" matrix::transpose: ".m8n8.trans.b16",
     "mul" alu::lanes: ".lo, .hi, .wide of all integers; f16 to f64 and pairs",

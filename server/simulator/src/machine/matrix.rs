@@ -8,6 +8,7 @@ pub(crate) mod fragment;
 pub(crate) mod group;
 pub(crate) mod multiply;
 pub(crate) mod rows;
+pub(crate) mod sparse;
 pub(crate) mod wide;
 
 use crate::code::Op;
@@ -127,7 +128,7 @@ pub(crate) struct Scratch {
     pub b: Parts,
     pub packed: Parts,
     pub c: Vec<f32>,
-    pub integers: [Vec<i32>; 3],
+    pub integers: [Vec<i32>; 4],
     pub doubles: [Vec<f64>; 3],
 }
 

@@ -243,9 +243,9 @@ unsafe fn run_load(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
             };
             let (to, barrier) =
                 (x.registers.get::<u64>(op.slots[1], lane), x.registers.get::<u64>(op.slots[3], lane));
-            for rank in multicast(x, op.slots[4], lane) {
+            for (number, rank) in multicast(x, op.slots[4], lane).enumerate() {
                 let (to, barrier) = (of_rank(to, rank), of_rank(barrier, rank));
-                if let Some(next) = load_box(x, lane, &map, &coordinates, to) {
+                if let Some(next) = load_box(x, lane, &map, &coordinates, to, number == 0) {
                     return next;
                 }
                 let (length, rows) = map.rows();
@@ -267,13 +267,14 @@ pub(crate) fn of_rank(address: u64, rank: Option<u64>) -> u64 {
     }
 }
 
-/// Fills a box in shared memory.
+/// Fills a box in shared memory. What goes to several blocks is read, and counted, once.
 unsafe fn load_box(
     x: &mut Exec<'_>,
     lane: usize,
     map: &TensorMap,
     coordinates: &[i64; RANK],
     to: u64,
+    is_first: bool,
 ) -> Option<Next> {
     let (length, rows) = map.rows();
     if !to.is_multiple_of(CHUNK) || SharedSpace::pointer(x, to, length * rows).is_err() {
@@ -311,7 +312,9 @@ unsafe fn load_box(
             }
         }
     }
-    counted.count(x, length * rows);
+    if is_first {
+        counted.count(x, length * rows);
+    }
     None
 }
 

@@ -202,12 +202,15 @@ pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Ins
     push(body, i, matrix)
 }
 
-/// Sparse matrices whose metadata is known here: 2 of 4 elements of 16 bits, 1 of 2 of 32 bits.
+/// Whether sparse factors of a type have this `k`.
 fn is_sparse(a: Element, k: usize) -> bool {
     match a {
         Element::F16 | Element::Bf16 => matches!(k, 16 | 32),
         Element::Tf32 => matches!(k, 8 | 16),
-        _ => false,
+        Element::S8 | Element::U8 => matches!(k, 32 | 64),
+        Element::S4 | Element::U4 => matches!(k, 64 | 128),
+        Element::E4m3 | Element::E5m2 => k == 64,
+        Element::F64 | Element::B1 => false,
     }
 }
 

@@ -135,7 +135,7 @@ unsafe fn multiply_with(x: &mut Exec<'_>, op: &Op, s: &mut Scratch) -> Next {
         }
         let [part_a, part_b] = parts;
         if matrix.c == Number::S32 {
-            let [to_a, to_b, to_c] = &mut s.integers;
+            let [to_a, to_b, to_c, _] = &mut s.integers;
             match part_a {
                 Some(part) => {
                     if let Some(next) = integers(x, op, to_a, part, matrix.a, false) {

@@ -2,6 +2,7 @@
 
 use crate::code::{Handler, Op, handler};
 use crate::machine::lanes::{Registers, lanes};
+use crate::machine::matrix::sparse::spread;
 use crate::machine::matrix::{Element, Logic, Matrix, Number, Scratch};
 use crate::machine::{Exec, Next};
 use crate::math::Mode;
@@ -33,7 +34,7 @@ unsafe fn run_multiply(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
         let r = x.registers;
         match (matrix.a, matrix.c) {
             (Element::F64, _) => doubles(r, matrix, &mut scratch, of_a, of_b, of_c),
-            (_, Number::S32) => integers(r, matrix, &mut scratch, of_a, of_b, of_c),
+            (_, Number::S32) => integers(r, matrix, &mut scratch, [of_a, of_b, of_c], op.slots[0]),
             _ => floats(r, matrix, &mut scratch, [of_a, of_b, of_c], op.slots[0]),
         }
         scatter(r, matrix, &scratch, results, live);
@@ -55,7 +56,10 @@ unsafe fn floats(r: Registers, matrix: &Matrix, s: &mut Scratch, [a, b, c]: [&[u
             Some(selector) => {
                 gather(r, &mut s.packed, m * k / 2, matrix.a, a, &matrix.a_places);
                 s.a.resize(m * k);
-                spread(r, matrix, s, metadata, selector as usize);
+                let (packed, whole) = (&s.packed, &mut s.a);
+                spread(r, matrix, metadata, selector, |from, to| {
+                    whole.set(to, (packed.significands[from], packed.exponents[from]));
+                });
             }
         }
         gather(r, &mut s.b, k * n, matrix.b, b, &matrix.b_places);
@@ -64,34 +68,6 @@ unsafe fn floats(r: Registers, matrix: &Matrix, s: &mut Scratch, [a, b, c]: [&[u
     s.b.special = special_in(&s.b.significands);
     let width = if matrix.d == Number::F16 { Width::Half } else { Width::Single };
     tensor::multiply(&s.a, &s.b, &mut s.c, matrix.shape, matrix.sum, width);
-}
-
-/// Puts the elements of a sparse `a` where the metadata says.
-///
-/// Source: PTX ISA, "Sparse matrix storage" and the figures of "Matrix fragments for multiply-accumulate operation with sparse
-/// matrix A". Each chunk of four halves (or two words) has four bits: of halves, the places of its two elements; of words, 0b0100 for the first and
-/// 0b1110 for the second. A lane holds those of four chunks, of row `g` in its lower half and of row `g + 8` in its upper half; the
-/// selector names the lane of four, or the pair where a row has eight chunks.
-#[inline(always)]
-unsafe fn spread(r: Registers, matrix: &Matrix, s: &mut Scratch, metadata: u32, selector: usize) {
-    let [m, _, k] = matrix.shape;
-    // Elements of a chunk that are there, and columns of it.
-    let (there, wide) = if matrix.a == Element::Tf32 { (1, 2) } else { (2, 4) };
-    let chunks = k / wide;
-    for row in 0..m {
-        for chunk in 0..chunks {
-            let lane = row % 8 * 4 + if chunks > 4 { 2 * (selector % 2) + chunk / 4 } else { selector };
-            // SAFETY: the caller's promise.
-            let bits = unsafe { r.get::<u32>(metadata, lane) } >> (row / 8 * 16 + chunk % 4 * 4);
-            for i in 0..there {
-                let place =
-                    if there == 1 { (bits >> 1 & 1) as usize } else { (bits >> (2 * i) & 3) as usize };
-                let from = row * k / 2 + chunk * there + i;
-                let part = (s.packed.significands[from], s.packed.exponents[from]);
-                s.a.set(row * k + chunk * wide + place, part);
-            }
-        }
-    }
 }
 
 /// Reads accumulators that are f16 or f32.
@@ -162,14 +138,22 @@ pub(crate) unsafe fn gather(
 }
 
 #[inline(always)]
-unsafe fn integers(r: Registers, matrix: &Matrix, s: &mut Scratch, a: &[u32], b: &[u32], c: &[u32]) {
+unsafe fn integers(r: Registers, matrix: &Matrix, s: &mut Scratch, [a, b, c]: [&[u32]; 3], metadata: u32) {
     let [m, n, k] = matrix.shape;
-    let [of_a, of_b, of_c] = &mut s.integers;
+    let [of_a, of_b, of_c, packed] = &mut s.integers;
     // SAFETY: the caller's promise.
     unsafe {
         of_c.resize(m * n, 0);
         each(r, c, 1, &matrix.c_places, |at, bits, _| of_c[at] = bits as i32);
-        gather_integers(r, of_a, m * k, matrix.a, a, &matrix.a_places);
+        match matrix.sparse {
+            None => gather_integers(r, of_a, m * k, matrix.a, a, &matrix.a_places),
+            Some(selector) => {
+                gather_integers(r, packed, m * k / 2, matrix.a, a, &matrix.a_places);
+                of_a.clear();
+                of_a.resize(m * k, 0);
+                spread(r, matrix, metadata, selector, |from, to| of_a[to] = packed[from]);
+            }
+        }
         gather_integers(r, of_b, k * n, matrix.b, b, &matrix.b_places);
     }
     if matrix.a == Element::B1 {

@@ -167,9 +167,13 @@ fn a_box_can_go_to_all_blocks_of_a_cluster() {
     let values: Vec<u32> = (0..64).collect();
     let (tensor, range, out) = (bench.array(&values), bench.array(&[2i32; 64]), bench.array(&[0i32; 2]));
     let parameters = [Map(Tensor::dense(tensor, &[64], &[64]).words()), Pointer(range), Pointer(out)];
-    bench
+    let counters = bench
         .launch_with("both", [2, 1, 1], [32, 1, 1], &parameters, |launch| launch.cluster = [2, 1, 1])
         .unwrap();
+    // 256 bytes, for both blocks.
+    for copied in counters.instructions.iter().filter(|i| i.opcode.contains("multicast")) {
+        assert_eq!((copied.count.sectors, copied.count.bytes), (8, 256), "{}", copied.opcode);
+    }
     // Each adds the other's rank, as the address of the other's memory tells it.
     assert_eq!(bench.read::<i32>(out, 2), [2016 + 128_000 + 1_000_000, 2016 + 128_000]);
 }

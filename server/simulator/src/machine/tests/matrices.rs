@@ -251,6 +251,38 @@ fn sparse_rows_are_spread() {
 }
 
 #[test]
+fn sparse_rows_of_integers_are_spread() {
+    let bench = Bench::new(&[MATRICES]);
+    let mut draw = Draw(9);
+    // Elements of a chunk, and how many lie together.
+    for (name, bits, k, wide, together) in
+        [("sparse_s8_k64", 8, 64, 4, 1), ("sparse_s8_k32", 8, 32, 4, 1), ("sparse_s4_k128", 4, 128, 8, 2)]
+    {
+        let mut cells = |count: usize| (0..count).map(|_| draw.bits() & ((1 << bits) - 1)).collect();
+        let (a, b): (Vec<u64>, Vec<u64>) = (cells(16 * k / 2), cells(k * 8));
+        let (mut whole, mut metadata) = (vec![0u64; 16 * k], vec![0u32; 32]);
+        for row in 0..16 {
+            for chunk in 0..k / wide {
+                let (low, high) = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)][draw.bits() as usize % 6];
+                metadata[row * 2 + chunk / 8] |= (low as u32 | (high as u32) << 2) << (chunk % 8 * 4);
+                for i in 0..wide / 2 {
+                    let place = [low, high][i / together] * together + i % together;
+                    whole[row * k + chunk * wide + place] = a[row * k / 2 + chunk * wide / 2 + i];
+                }
+            }
+        }
+        let (c, out) = (bench.array(&[11i32; 128]), bench.array(&[0i32; 128]));
+        let arrays = [bench.array(&a), bench.array(&metadata), bench.array(&b), c, out].map(Pointer);
+        bench.launch(name, 1, 32, &arrays).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let signed = |cell: u64| ((cell << (64 - bits)) as i64 >> (64 - bits)) as i32;
+        for (at, got) in bench.read::<i32>(out, 128).iter().enumerate() {
+            let pair = |i: usize| signed(whole[at / 8 * k + i]) * signed(b[i * 8 + at % 8]);
+            assert_eq!(*got, 11 + (0..k).map(pair).sum::<i32>(), "{name} {at}");
+        }
+    }
+}
+
+#[test]
 fn halves_are_rounded_once() {
     let bench = Bench::new(&[MATRICES]);
     let mut draw = Draw(2);

@@ -246,6 +246,22 @@ SPARSE(sparse_f16_k16, F16K8, F16K16, 1, 3, "::ordered_metadata.sync.aligned.m16
 SPARSE(sparse_tf32_k16, Tf32K8, Tf32K8, 2, 0, "::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%5,%6,%7,%8}, {%9,%10,%11,%12}, {%0,%1,%2,%3}, %4, 0x0;",
        "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]))
 
+// Of 8 and 4 bits a lane holds eight chunks: of row g, or of row g + 8. E has 64 bits a row.
+#define SPARSE_INTEGERS(name, S, wide, selector, text) \
+  extern "C" __global__ void name(const uint64_t *A, const unsigned *E, const uint64_t *B, const int *C, int *D) { \
+    Fragments<S> f(A, B), upper(A, B + S::K * 8); \
+    int g = f.g, t = f.t, row = g + 8 * (t % 2); \
+    unsigned e = wide ? E[row * 2 + t / 2] : t / 2 == selector ? E[row * 2] : 0xbad00bad; \
+    int c[4]; \
+    f.load(C, c); \
+    asm volatile("mma.sp::ordered_metadata.sync.aligned." text : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) \
+        : "r"(e), "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2 % (sizeof f.a / 4)]), "r"(f.a[3 % (sizeof f.a / 4)]), "r"(f.b[0]), "r"(f.b[1 % (sizeof f.b / 4)]), "r"(upper.b[0]), "r"(upper.b[1 % (sizeof f.b / 4)])); \
+    f.store(D, c); \
+  }
+SPARSE_INTEGERS(sparse_s8_k64, I8K32, 1, 0, "m16n8k64.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%5,%6,%7,%8}, {%9,%10,%11,%12}, {%0,%1,%2,%3}, %4, 0x0;")
+SPARSE_INTEGERS(sparse_s8_k32, I8K16, 0, 1, "m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%5,%6}, {%9,%11}, {%0,%1,%2,%3}, %4, 0x1;")
+SPARSE_INTEGERS(sparse_s4_k128, I4K64, 1, 0, "m16n8k128.row.col.s32.s4.s4.s32 {%0,%1,%2,%3}, {%5,%6,%7,%8}, {%9,%10,%11,%12}, {%0,%1,%2,%3}, %4, 0x0;")
+
 // wmma: matrices as they are in memory; d = a b + c, and then every element of d is doubled in its fragment.
 #define WMMA(name, M, N, K, T, TC, LA, LB, LC, lda, ldb) \
   extern "C" __global__ void name(const T *A, const T *B, const TC *C, TC *D) { \
