@@ -158,6 +158,10 @@ fn begin(
     let Some(kernel) = program.kernel(launch.kernel) else {
         return Err(fault(FaultKind::InvalidLaunch, "no module has a kernel of this name".to_owned()));
     };
+    // `__cluster_dims__` holds for launches that do not say.
+    let unsaid = launch.cluster == [1; 3];
+    let cluster = kernel.required_cluster.filter(|_| unsaid).unwrap_or(launch.cluster);
+    let launch = &Launch { cluster, ..*launch };
     check(kernel, launch).map_err(|message| fault(FaultKind::InvalidLaunch, message))?;
     let code = kernel.code(program).map_err(|refusal| Fault {
         place: refusal.place.clone(),
@@ -211,6 +215,10 @@ fn check(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
     }
     if kernel.required_block.is_some_and(|block| block != launch.block) {
         return Err(format!("the kernel must be launched with blocks of {:?}", kernel.required_block));
+    }
+    if kernel.required_cluster.is_some_and(|cluster| cluster != launch.cluster) {
+        let cluster = kernel.required_cluster;
+        return Err(format!("the kernel must be launched with clusters of {cluster:?}"));
     }
     if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(launch.cluster[axis])) {
         return Err(format!("the grid {:?} is no multiple of the cluster {:?}", launch.grid, launch.cluster));

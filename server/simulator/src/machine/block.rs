@@ -111,7 +111,7 @@ impl Unit {
                     bytes,
                     barriers: Default::default(),
                     live: Vec::new(),
-                    cluster_generation: if size > 1 { vec![0; warps as usize * 32] } else { Vec::new() },
+                    cluster_generation: vec![0; warps as usize * 32],
                     shadow: None,
                     left: 0,
                 },
