@@ -51,7 +51,7 @@ no order of the other sums. The simulator has the model that others measured (Fa
 | e4m3 and e5m2 of `wgmma` | 32 | 13 | f32, cut; f16, rounded to nearest |
 | f64 | fused multiply-adds in the order of k | | f64, rounded to nearest |
 
-Products are exact; each, and the accumulator, is cut toward zero. Subnormal numbers count as they are; an infinity times zero and infinities of both signs give NaN.
+Products are exact; each, and the accumulator, is cut toward zero. Sparse rows are added as if they were whole. Subnormal numbers count as they are; an infinity times zero and infinities of both signs give NaN.
 So a result of n products in blocks of b is off from the exact sum by less than n/b · ((b + 1) · 2^-bits + 2^-23) of the largest product or
 result. The tests compute the model anew in whole numbers of 128 bits, and hold it to this bound. It was not compared with an H200 bit by bit.
 

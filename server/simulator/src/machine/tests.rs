@@ -13,10 +13,10 @@ mod sampling;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use crate::checks::Checks;
+use crate::checks::{Checks, DefectKind};
 use crate::code::Program;
 use crate::counters::LaunchCounters;
-use crate::machine::{Fault, Host, Launch, Options, run};
+use crate::machine::{Fault, Host, Launch, Options, run, run_as_far_as_it_goes};
 use crate::memory::{Kind, Memory};
 use crate::ptx;
 
@@ -103,6 +103,29 @@ impl Bench {
         };
         change(&mut launch);
         run(&self.program, &launch, &self.memory, &self.output, &self.options, &self.cancel)
+    }
+
+    /// What is found in one block.
+    fn defects(
+        &self,
+        kernel: &str,
+        threads: u32,
+        dynamic_shared: u32,
+        parameters: &[Parameter],
+    ) -> Vec<DefectKind> {
+        let parameters = block_of(parameters);
+        let launch = Launch {
+            kernel,
+            grid: [1; 3],
+            block: [threads, 1, 1],
+            dynamic_shared,
+            parameters: &parameters,
+            cooperative: false,
+            cluster: [1; 3],
+        };
+        let (program, memory, cancel) = (&self.program, &self.memory, &self.cancel);
+        let ran = run_as_far_as_it_goes(program, &launch, memory, &self.output, &self.options, cancel);
+        ran.defects.iter().map(|defect| defect.kind).collect()
     }
 
     fn printed(&self) -> String {

@@ -383,6 +383,39 @@ fn warpgroups_multiply_integers_and_registers() {
     }
 }
 
+#[test]
+fn what_a_warpgroup_reads_is_looked_at() {
+    let bench = Bench::new(&[HOPPER]);
+    let of_a = Laid::new((64, 16, 2), 1, false, vec![0x3c00; 64 * 16]);
+    let of_b = Laid::new((16, 16, 2), 1, false, vec![0x3c00; 16 * 16]);
+    let image = image(&of_a, &of_b);
+    let (c, out) = (bench.array(&[0f32; 1024]), bench.array(&[0f32; 1024]));
+    let start = bench.array(&image);
+    let parameters = |bytes: usize| {
+        let (a, b) = (of_a.descriptor(0), of_b.descriptor(B));
+        [Pointer(start), Int(bytes as i32), Long(a), Long(b), Int(1), Pointer(c), Pointer(out)]
+    };
+    // Nobody writes `b`.
+    let found = bench.defects("group_f16", 128, image.len() as u32, &parameters(B));
+    assert!(
+        !found.is_empty() && found.iter().all(|kind| *kind == DefectKind::UninitialisedRead),
+        "{found:?}"
+    );
+    let fault = bench
+        .launch_with("group_f16", [1; 3], [128, 1, 1], &parameters(B), |l| l.dynamic_shared = B as u32)
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    assert!(fault.message.contains("wgmma reads 16 bytes") && fault.place.is_some(), "{fault}");
+}
+
+#[test]
+fn a_copy_that_nobody_waits_for_races() {
+    let bench = Bench::new(&[HOPPER]);
+    let (range, out) = (bench.array(&[1i32; 64]), bench.array(&[0i32; 1]));
+    let found = bench.defects("hasty", 64, 0, &[Pointer(range), Pointer(out)]);
+    assert_eq!(found, [DefectKind::SharedRace]);
+}
+
 /// One thread of the consumers frees a stage for all four warps; nothing may be overwritten before all have read it.
 #[test]
 fn a_warpgroup_consumes_what_another_brings() {

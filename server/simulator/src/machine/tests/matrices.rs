@@ -455,6 +455,18 @@ fn rows_are_dealt_to_lanes() {
 }
 
 #[test]
+fn lanes_that_come_early_wait() {
+    let bench = Bench::new(&[MATRICES]);
+    let out = bench.array(&[0u32; 64]);
+    bench.launch("late", 1, 32, &[Pointer(out)]).unwrap();
+    for (lane, got) in bench.read::<u32>(out, 32).iter().enumerate() {
+        let (row, column) = (lane as u32 / 4, 2 * (lane as u32 % 4));
+        assert_eq!(*got, (column * 8 + row) | ((column + 1) * 8 + row) << 16, "{lane}");
+    }
+    assert_eq!(bench.read::<u32>(out + 128 + 60, 2), [4999 * 2500, 0]);
+}
+
+#[test]
 fn wrong_rows_are_found() {
     let bench = Bench::new(&[MATRICES]);
     let out = bench.array(&[0u32; 32]);
@@ -463,26 +475,6 @@ fn wrong_rows_are_found() {
         assert_eq!(fault.kind, kind, "{fault}");
         assert!(fault.message.contains("ldmatrix") && fault.place.is_some(), "{fault}");
     }
-    let names = bench.program.kernel_names();
-    let kernel = names.iter().find(|name| name.contains("wrong_rows")).unwrap();
-    let parameters = block_of(&[Int(2), Pointer(out)]);
-    let launch = Launch {
-        kernel,
-        grid: [1; 3],
-        block: [32, 1, 1],
-        dynamic_shared: 0,
-        parameters: &parameters,
-        cooperative: false,
-        cluster: [1; 3],
-    };
-    let ran = crate::machine::run_as_far_as_it_goes(
-        &bench.program,
-        &launch,
-        &bench.memory,
-        &bench.output,
-        &bench.options,
-        &bench.cancel,
-    );
-    let kinds: Vec<_> = ran.defects.iter().map(|defect| defect.kind).collect();
+    let kinds = bench.defects("wrong_rows", 32, 0, &[Int(2), Pointer(out)]);
     assert_eq!(kinds, [crate::checks::DefectKind::UninitialisedRead], "{kinds:?}");
 }

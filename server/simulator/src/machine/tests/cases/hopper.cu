@@ -117,6 +117,18 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) sums(unsigned *out, float *
   asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
 }
 
+// Wrong: nobody waits for the copy that thread 32 reads.
+extern "C" __global__ void hasty(const int *range, int *out) {
+  __shared__ alignas(16) int copy[64];
+  __shared__ uint64_t bar;
+  if (threadIdx.x == 0) init(&bar, 1), expect(&bar, 256);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+        ::"r"(at(copy)), "l"(range), "r"(at(&bar)) : "memory");
+  if (threadIdx.x == 32) *out = copy[5];
+}
+
 __device__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void commit_and_wait() { asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory"); }
 

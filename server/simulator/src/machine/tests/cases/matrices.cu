@@ -318,6 +318,15 @@ extern "C" __global__ void rows(unsigned *out) {
   out[448 + t] = r[1];
 }
 
+// Half of the lanes go round so long that the others come to the instruction before them.
+extern "C" __global__ void late(unsigned *out) {
+  unsigned t = threadIdx.x, v = 2 * t | (2 * t + 1) << 16, n = 0;
+  if (t < 16)
+    for (int i = 0; i < 5000; ++i) asm volatile("add.u32 %0, %0, %1;" : "+r"(n) : "r"(i));
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(v) : "r"(v));
+  out[t] = v, out[32 + t] = n;
+}
+
 // Wrong: how 0 reads beyond shared memory, 1 at an address that is no multiple of 16, 2 what nobody wrote.
 extern "C" __global__ void wrong_rows(int how, unsigned *out) {
   __shared__ alignas(16) uint16_t tile[8][8];
