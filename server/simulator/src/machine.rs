@@ -158,10 +158,7 @@ fn begin(
     let Some(kernel) = program.kernel(launch.kernel) else {
         return Err(fault(FaultKind::InvalidLaunch, "no module has a kernel of this name".to_owned()));
     };
-    // `__cluster_dims__` holds for launches that do not say.
-    let unsaid = launch.cluster == [1; 3];
-    let cluster = kernel.required_cluster.filter(|_| unsaid).unwrap_or(launch.cluster);
-    let launch = &Launch { cluster, ..*launch };
+    let launch = &Launch { cluster: cluster_of(kernel, launch), ..*launch };
     check(kernel, launch).map_err(|message| fault(FaultKind::InvalidLaunch, message))?;
     let code = kernel.code(program).map_err(|refusal| Fault {
         place: refusal.place.clone(),
@@ -201,6 +198,11 @@ fn begin(
         warp_instructions: outcome.instructions,
     };
     Ok(Ran { counted, defects, fault })
+}
+
+/// The launch's cluster; `__cluster_dims__` holds for launches that do not say.
+fn cluster_of(kernel: &Kernel, launch: &Launch<'_>) -> [u32; 3] {
+    kernel.required_cluster.filter(|_| launch.cluster == [1; 3]).unwrap_or(launch.cluster)
 }
 
 /// Can the kernel be launched so?

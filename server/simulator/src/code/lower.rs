@@ -3,6 +3,7 @@
 pub(super) mod alu;
 pub(super) mod atomic;
 pub(super) mod control;
+pub(super) mod fragment;
 pub(super) mod group;
 pub(super) mod matrix;
 pub(super) mod mbarrier;

@@ -3,7 +3,7 @@
 use crate::code::build::{Body, Lowered};
 use crate::code::form::Form;
 use crate::code::lower::{
-    alu, atomic, control, group, matrix, mbarrier, memory, moves, stack, together, video,
+    alu, atomic, control, fragment, group, matrix, mbarrier, memory, moves, stack, together, video,
 };
 use crate::ptx::ast::Instruction;
 
@@ -75,7 +75,7 @@ static TABLE: &[Support] = table! {
     "griddepcontrol" memory::ignore: "launches do not overlap",
     "isspacep" memory::is_space: "all spaces",
     "ld" memory::load: "all spaces and types, v2, v4, v8; .volatile, orders and scopes, cache operators and hints, .nc",
-    "ldmatrix" matrix::load_rows: ".m8n8.b16; .x1, .x2, .x4; .trans",
+    "ldmatrix" fragment::load_rows: ".m8n8.b16; .x1, .x2, .x4; .trans",
     "ldu" memory::load: "as ld",
     "lg2" alu::lanes: ".approx.f32; .ftz",
     "lop3" alu::lop3: "b32",
@@ -90,7 +90,7 @@ static TABLE: &[Support] = table! {
     "min" alu::lanes: "all integers; f16 to f64 and pairs; .ftz, .NaN, .xorsign.abs",
     "mma" matrix::mma: ".sync; f16, bf16, tf32, e4m3, e5m2, f64, s8, u8, s4, u4, b1 in all shapes of sm_70 to sm_90; .satfinite; .sp",
     "mov" moves::mov: "all types; addresses, special registers; vectors packed and unpacked",
-    "movmatrix" matrix::transpose: ".m8n8.trans.b16",
+    "movmatrix" fragment::transpose: ".m8n8.trans.b16",
     "mul" alu::lanes: ".lo, .hi, .wide of all integers; f16 to f64 and pairs",
     "mul24" alu::lanes: ".lo, .hi",
     "nanosleep" control::pause: "lets other lanes run",
@@ -123,7 +123,7 @@ static TABLE: &[Support] = table! {
     "st" memory::store: "all spaces and types, v2, v4, v8; .volatile, orders and scopes, cache operators and hints; .async with a barrier",
     "stackrestore" stack::restore: "u64",
     "stacksave" stack::save: "u64",
-    "stmatrix" matrix::store_rows: ".m8n8.b16; .x1, .x2, .x4; .trans",
+    "stmatrix" fragment::store_rows: ".m8n8.b16; .x1, .x2, .x4; .trans",
     "sub" alu::lanes: "all integers (.sat for s32), f16 to f64 and pairs; .cc",
     "subc" alu::carried: "32 and 64 bits; .cc",
     "szext" alu::lanes: "u32, s32",

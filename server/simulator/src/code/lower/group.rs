@@ -3,14 +3,14 @@
 use crate::code::build::{Body, Draft, Lowered, Slot};
 use crate::code::form::Form;
 use crate::code::lower::matrix::{
-    aligned, element, number, register_of, registers, registers_of, shape, types,
+    aligned, element, number, plain, register_of, registers, registers_of, shape, types,
 };
 use crate::code::lower::memory::ignore;
 use crate::code::op::SLOTS;
 use crate::machine::barrier;
 use crate::machine::matrix::fragment::{a_places, c_places};
 use crate::machine::matrix::group as run;
-use crate::machine::matrix::{Element, Logic, MATRIX, Matrix, Number};
+use crate::machine::matrix::{Element, MATRIX, Number};
 use crate::math::tensor::Sum;
 use crate::ptx::ast::{Instruction, Operand, Scalar};
 
@@ -65,23 +65,11 @@ fn multiply(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lo
     if from_registers && of_a.len() != ROWS * k / 32 / count {
         return Err(format!("{} registers for a", of_a.len()));
     }
-    let matrix = Matrix {
-        shape: [m, n, k],
-        a,
-        b,
-        c: d,
-        d,
-        sum,
-        saturate: form.take("satfinite"),
-        logic: Logic::Xor,
-        padded: false,
-        sparse: None,
-        a_places: a_places(ROWS, k, of_a.len(), count),
-        b_places: Vec::new(),
-        c_places: places.clone(),
-        d_places: places,
-        registers: [held, of_a.len(), 0, held],
-    };
+    let mut matrix = plain([ROWS, n, k], (a, b), (d, d), sum, [of_a.len(), 0]);
+    matrix.shape[0] = m;
+    matrix.saturate = form.take("satfinite");
+    matrix.a_places = a_places(ROWS, k, of_a.len(), count);
+    (matrix.c_places, matrix.d_places) = (places.clone(), places);
     let flags = flags(i, from_registers, a)?;
     let mut all = [Slot::None; SLOTS];
     all[0] = match i.operands.get(3) {

@@ -1,13 +1,11 @@
-//! `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
+//! `mma` and `wmma`.
 
-use crate::code::build::{Body, Draft, Lowered, Slot, slots};
+use crate::code::build::{Body, Draft, Lowered, Slot};
 use crate::code::form::Form;
-use crate::code::lower::memory::space;
-use crate::code::op::{Handler, SLOTS};
-use crate::machine::access::{ADDRESS, Generic, Global, SharedSpace};
+use crate::code::lower::fragment::move_fragment;
+use crate::code::op::SLOTS;
 use crate::machine::matrix::fragment::{a_places, b_places, c_places, volta};
-use crate::machine::matrix::wide::{self, Fragment};
-use crate::machine::matrix::{Element, Logic, MATRIX, Matrix, Number, multiply, rows};
+use crate::machine::matrix::{Element, Logic, MATRIX, Matrix, Number, multiply};
 use crate::math::tensor::Sum;
 use crate::ptx::ast::{Instruction, Operand, Scalar};
 
@@ -49,7 +47,7 @@ pub(super) fn register_of(number: Number) -> Scalar {
     }
 }
 
-fn register_of_element(element: Element) -> Scalar {
+pub(super) fn register_of_element(element: Element) -> Scalar {
     if element == Element::F64 { Scalar::F64 } else { Scalar::B32 }
 }
 
@@ -96,7 +94,7 @@ pub(super) fn registers(operand: &Operand) -> Vec<Operand> {
 }
 
 /// How many registers an operand has, which must be as many as its fragment takes.
-fn expect(operand: &Operand, count: usize, name: &str) -> Result<Vec<Operand>, String> {
+pub(super) fn expect(operand: &Operand, count: usize, name: &str) -> Result<Vec<Operand>, String> {
     let found = registers(operand);
     if found.len() == count {
         Ok(found)
@@ -134,6 +132,35 @@ fn sum_of(a: Element) -> Sum {
     if a == Element::Tf32 { Sum::TF32 } else { Sum::HALF }
 }
 
+/// A multiplication before its fragments have places; `registers` are those of `a` and `b`.
+pub(super) fn plain(
+    shape: [usize; 3],
+    (a, b): (Element, Element),
+    (c, d): (Number, Number),
+    sum: Sum,
+    registers: [usize; 2],
+) -> Matrix {
+    let [m, n, _] = shape;
+    let held = |number| registers_of(number, m * n / 32);
+    Matrix {
+        shape,
+        a,
+        b,
+        c,
+        d,
+        sum,
+        saturate: false,
+        logic: Logic::Xor,
+        padded: false,
+        sparse: None,
+        a_places: Vec::new(),
+        b_places: Vec::new(),
+        c_places: Vec::new(),
+        d_places: Vec::new(),
+        registers: [held(d), registers[0], registers[1], held(c)],
+    }
+}
+
 /// `mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c`.
 pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     let sparse = form.take("sp") | form.take("sp::ordered_metadata");
@@ -164,28 +191,9 @@ pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Ins
         return Err(".rn is of .f64".to_owned());
     }
     let count = a.per_register();
-    let mut matrix = Matrix {
-        shape,
-        a,
-        b,
-        c,
-        d,
-        sum: sum_of(a),
-        saturate: form.take("satfinite"),
-        logic: logic(form, a)?,
-        padded: false,
-        sparse: None,
-        a_places: Vec::new(),
-        b_places: Vec::new(),
-        c_places: Vec::new(),
-        d_places: Vec::new(),
-        registers: [
-            registers_of(d, m * n / 32),
-            m * packed / 32 / count,
-            k * n / 32 / count,
-            registers_of(c, m * n / 32),
-        ],
-    };
+    let registers = [m * packed / 32 / count, k * n / 32 / count];
+    let mut matrix = plain(shape, (a, b), (c, d), sum_of(a), registers);
+    (matrix.saturate, matrix.logic) = (form.take("satfinite"), logic(form, a)?);
     if is_volta {
         volta::fill(&mut matrix, layout_a == "row", layout_b == "row");
     } else {
@@ -269,13 +277,13 @@ fn push(body: &mut Body<'_, '_>, i: &Instruction, matrix: Matrix) -> Lowered {
 }
 
 /// Registers of a fragment of `wmma`. Source: PTX ISA, "Matrix Fragments for WMMA": those of f16 are 8 whatever the shape.
-fn wmma_registers(of: &str, element: Element, [m, n, k]: [usize; 3]) -> usize {
+pub(super) fn wmma_registers(of: &str, element: Element, [m, n, k]: [usize; 3]) -> usize {
     let size = if of == "a" { m * k } else { k * n };
     if element == Element::F16 { 8 } else { size / 32 / element.per_register() }
 }
 
 /// Shapes of `wmma` by type of the factors.
-fn has_wide_shape(shape: [usize; 3], a: Element) -> bool {
+pub(super) fn has_wide_shape(shape: [usize; 3], a: Element) -> bool {
     match a {
         Element::F16 | Element::Bf16 | Element::S8 | Element::U8 => {
             matches!(shape, [16, 16, 16] | [32, 8, 16] | [8, 32, 16])
@@ -292,7 +300,7 @@ fn has_wide_shape(shape: [usize; 3], a: Element) -> bool {
 pub(in crate::code) fn wmma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     match form.take_any(&["load", "store", "mma"]) {
         Some("mma") => wmma_multiply(body, form, i),
-        Some(way) => wmma_move(body, form, i, way == "load"),
+        Some(way) => move_fragment(body, form, i, way == "load"),
         None => Err("the operation is missing".to_owned()),
     }
 }
@@ -315,160 +323,9 @@ fn wmma_multiply(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) 
         return Err("no such shape for these types".to_owned());
     }
     form.take("rn");
-    let [m, n, _] = shape;
-    let mut matrix = Matrix {
-        shape,
-        a,
-        b,
-        c,
-        d,
-        sum: sum_of(a),
-        saturate: form.take("satfinite"),
-        logic: logic(form, a)?,
-        padded: false,
-        sparse: None,
-        a_places: Vec::new(),
-        b_places: Vec::new(),
-        c_places: Vec::new(),
-        d_places: Vec::new(),
-        registers: [
-            registers_of(d, m * n / 32),
-            wmma_registers("a", a, shape),
-            wmma_registers("b", b, shape),
-            registers_of(c, m * n / 32),
-        ],
-    };
+    let registers = [wmma_registers("a", a, shape), wmma_registers("b", b, shape)];
+    let mut matrix = plain(shape, (a, b), (c, d), sum_of(a), registers);
+    (matrix.saturate, matrix.logic) = (form.take("satfinite"), logic(form, a)?);
     fill(&mut matrix);
     push(body, i, matrix)
-}
-
-/// `wmma.load.of.sync.aligned.layout.shape{.space}.type r, [a]{, stride}`, and `wmma.store.d`.
-fn wmma_move(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction, loads: bool) -> Lowered {
-    aligned(form)?;
-    let shape = shape(form)?;
-    let of = form.take_any(&["a", "b", "c", "d"]).ok_or("the matrix is missing")?;
-    let layout = form.take_any(&["row", "col"]).ok_or("the layout is missing")?;
-    let space = space(form);
-    let found = types(form, i);
-    // `.s32` and `.f32` are only types of accumulators, which have no element of that name.
-    let word =
-        found.first().copied().or_else(|| form.take_any(&["s32", "f32"])).ok_or("the type is missing")?;
-    let (fragment, ty) = fragment(of, layout, shape, word)?;
-    let (at_list, at_address) = if loads { (0, 1) } else { (1, 0) };
-    let list = expect(Body::operand(i, at_list)?, fragment.registers, of)?;
-    let address = body.address(Body::operand(i, at_address)?)?;
-    let stride = i.operands.get(2).map_or(Ok(Slot::None), |stride| body.read(stride, Scalar::U32))?;
-    let more: Result<Vec<Slot>, String> =
-        list.iter().map(|one| if loads { body.write(one, ty) } else { body.read(one, ty) }).collect();
-    let run = match (space, loads) {
-        (None, true) => wide::load::<Generic>(),
-        (None, false) => wide::store::<Generic>(),
-        (Some("global"), true) => wide::load::<Global>(),
-        (Some("global"), false) => wide::store::<Global>(),
-        (Some("shared" | "shared::cta"), true) => wide::load::<SharedSpace>(),
-        (Some("shared" | "shared::cta"), false) => wide::store::<SharedSpace>(),
-        (Some(other), _) => return Err(format!(".{other} can't hold a matrix")),
-    };
-    let number = body.unit.fragments.len() as u32;
-    body.unit.fragments.push(fragment);
-    let mut all = [Slot::None; SLOTS];
-    (all[ADDRESS], all[5], all[MATRIX]) = (address.slot, stride, Slot::Fixed(number));
-    let draft = body.draft(run, all);
-    body.push(Draft { more: more?, aux: address.aux, immediate: address.immediate, ..draft });
-    Ok(())
-}
-
-/// A fragment of `wmma` in memory, and the type of its registers.
-fn fragment(of: &str, layout: &str, [m, n, k]: [usize; 3], word: &str) -> Result<(Fragment, Scalar), String> {
-    let unknown = || format!("no matrix .{of} of .{word}");
-    let by_columns = layout == "col";
-    let (places, columns, registers, count, bits, size, ty) = if matches!(of, "a" | "b") {
-        let element = element(word).ok_or_else(unknown)?;
-        if !has_wide_shape([m, n, k], element) {
-            return Err("no such shape for this type".to_owned());
-        }
-        let (registers, count) = (wmma_registers(of, element, [m, n, k]), element.per_register());
-        let places =
-            if of == "a" { a_places(m, k, registers, count) } else { b_places(n, k, registers, count) };
-        let (columns, size) = if of == "a" { (k, m * k) } else { (n, k * n) };
-        (places, columns, registers, count, element.bits(), size, register_of_element(element))
-    } else {
-        let number = number(word).ok_or_else(unknown)?;
-        let (registers, bits) = match number {
-            Number::F16 => (m * n / 64, 16),
-            Number::F64 => (m * n / 32, 64),
-            _ => (m * n / 32, 32),
-        };
-        let count = if number == Number::F16 { 2 } else { 1 };
-        (c_places(m, n, registers, count), n, registers, count, bits, m * n, register_of(number))
-    };
-    let rows = size / columns;
-    let split = |at: &u32| ((*at as usize / columns) as u16, (*at as usize % columns) as u16);
-    let fragment = Fragment {
-        places: places.iter().map(split).collect(),
-        distinct: (size / 32 / count).min(registers).max(1),
-        registers,
-        count,
-        bits: bits as u64,
-        by_columns,
-        stride: if by_columns { rows } else { columns } as u64,
-    };
-    Ok((fragment, ty))
-}
-
-/// `ldmatrix.sync.aligned.m8n8.x4{.trans}{.shared}.b16 {…}, [a]`, and `stmatrix`.
-fn move_rows(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction, loads: bool) -> Lowered {
-    aligned(form)?;
-    if !form.take("m8n8") || form.ty() != Some(Scalar::B16) {
-        return Err("only matrices of .m8n8.b16 are moved; others come with sm_100".to_owned());
-    }
-    let count = match form.take_any(&["x1", "x2", "x4"]) {
-        Some("x1") => 1,
-        Some("x2") => 2,
-        Some(_) => 4,
-        None => return Err("the number of matrices is missing".to_owned()),
-    };
-    let transposed = if form.take("trans") { rows::TRANSPOSED } else { 0 };
-    let space = space(form);
-    let run: Handler = match (space, loads) {
-        (None, true) => rows::load::<Generic>(),
-        (None, false) => rows::store::<Generic>(),
-        (Some("shared" | "shared::cta"), true) => rows::load::<SharedSpace>(),
-        (Some("shared" | "shared::cta"), false) => rows::store::<SharedSpace>(),
-        (Some(other), _) => return Err(format!("rows can't lie in .{other}")),
-    };
-    let (at_list, at_address) = if loads { (0, 1) } else { (1, 0) };
-    let address = body.address(Body::operand(i, at_address)?)?;
-    let list = expect(Body::operand(i, at_list)?, count, "the matrices")?;
-    let mut all = [Slot::None; SLOTS];
-    for (at, register) in list.iter().enumerate() {
-        all[at] = if loads { body.write(register, Scalar::B32)? } else { body.read(register, Scalar::B32)? };
-    }
-    (all[ADDRESS], all[5]) = (address.slot, Slot::Fixed(count as u32 | transposed));
-    let draft = body.draft(run, all);
-    body.push(Draft { aux: address.aux, immediate: address.immediate, ..draft });
-    Ok(())
-}
-
-/// `ldmatrix`.
-pub(in crate::code) fn load_rows(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
-    move_rows(body, form, i, true)
-}
-
-/// `stmatrix`.
-pub(in crate::code) fn store_rows(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
-    move_rows(body, form, i, false)
-}
-
-/// `movmatrix.sync.aligned.m8n8.trans.b16 d, a`.
-pub(in crate::code) fn transpose(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
-    aligned(form)?;
-    if !(form.take("m8n8") & form.take("trans")) {
-        return Err("no such form".to_owned());
-    }
-    let a = body.read(Body::operand(i, 1)?, Scalar::B32)?;
-    let d = body.write(Body::operand(i, 0)?, Scalar::B32)?;
-    let draft = body.draft(rows::transpose(), slots([d, a]));
-    body.push(draft);
-    Ok(())
 }

@@ -107,75 +107,119 @@ unsafe fn run_multiply(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
 #[inline(always)]
 unsafe fn multiply_with(x: &mut Exec<'_>, op: &Op, s: &mut Scratch) -> Next {
     let matrix = x.matrix(op);
-    let [_, n, k] = matrix.shape;
     let [d, a, _, c] = matrix.registers;
     let (results, of_c, of_a) = (x.list(op, 0, d), x.list(op, d, c), x.list(op, d + c, a));
-    let (flags, live, r) = (op.slots[3], x.group.mask, x.registers);
-    let lane = live.trailing_zeros() as usize;
-    let within = x.warp.index as usize % 4;
+    let (live, r) = (x.group.mask, x.registers);
     // SAFETY: the caller's promise.
     unsafe {
-        let adds = r.predicate(op.slots[0]) >> lane & 1 == 1;
-        let mut parts = [None; 2];
-        for (at, part) in parts.iter_mut().enumerate() {
-            let slot = op.slots[1 + at];
-            if slot == NONE {
-                continue;
-            }
-            let Some(descriptor) = Descriptor::new(r.get::<u64>(slot, lane)) else {
-                let message = "wgmma: a descriptor with a base offset is not simulated".to_owned();
-                return x.fault(FaultKind::Unsupported, lane, None, message);
-            };
-            let (first, lines) = if at == 0 { (within * ROWS, ROWS) } else { (0, n) };
-            let across = flags & if at == 0 { ACROSS_A } else { ACROSS_B } != 0;
-            // The group reads `b` once.
-            let counted = at == 0 || within == 0;
-            let bits = if at == 0 { matrix.a.bits() } else { matrix.b.bits() };
-            *part = Some(Part { descriptor, across, first, lines, k, bits, counted });
-        }
-        let [part_a, part_b] = parts;
-        if matrix.c == Number::S32 {
-            let [to_a, to_b, to_c, _] = &mut s.integers;
-            match part_a {
-                Some(part) => {
-                    if let Some(next) = integers(x, op, to_a, part, matrix.a, false) {
-                        return next;
-                    }
-                }
-                None => gather_integers(r, to_a, ROWS * k, matrix.a, of_a, &matrix.a_places),
-            }
-            if let Some(part) = part_b
-                && let Some(next) = integers(x, op, to_b, part, matrix.b, true)
-            {
-                return next;
-            }
-            to_c.clear();
-            to_c.resize(ROWS * n, 0);
-            if adds {
-                each(r, of_c, 1, &matrix.c_places, |at, bits, _| to_c[at] = bits as i32);
-            }
-            tensor::multiply_integers(to_a, to_b, to_c, [ROWS, n, k], matrix.saturate);
+        let adds = r.predicate(op.slots[0]) >> live.trailing_zeros() & 1 == 1;
+        let of_c = if adds { of_c } else { &[] };
+        let parts = match parts(x, op, matrix) {
+            Ok(parts) => parts,
+            Err(next) => return next,
+        };
+        let wrong = if matrix.c == Number::S32 {
+            integer_product(x, op, s, parts, (of_a, of_c))
         } else {
-            match part_a {
-                Some(part) => {
-                    if let Some(next) = floats(x, op, &mut s.a, part, matrix.a, false) {
-                        return next;
-                    }
-                }
-                None => gather(r, &mut s.a, ROWS * k, matrix.a, of_a, &matrix.a_places),
-            }
-            if let Some(part) = part_b
-                && let Some(next) = floats(x, op, &mut s.b, part, matrix.b, true)
-            {
-                return next;
-            }
-            negate(s, flags);
-            accumulators(r, matrix, &mut s.c, if adds { of_c } else { &[] });
-            sums(s, matrix, n, k);
+            float_product(x, op, s, parts, (of_a, of_c))
+        };
+        if let Some(next) = wrong {
+            return next;
         }
         scatter(r, matrix, s, results, live);
     }
     Next::Advance
+}
+
+/// What of `a` (none where it is in registers) and `b` the warp reads.
+#[inline(always)]
+unsafe fn parts(x: &mut Exec<'_>, op: &Op, matrix: &Matrix) -> Result<[Option<Part>; 2], Next> {
+    let [_, n, k] = matrix.shape;
+    let lane = x.group.mask.trailing_zeros() as usize;
+    let within = x.warp.index as usize % 4;
+    let mut parts = [None; 2];
+    for (at, part) in parts.iter_mut().enumerate() {
+        let slot = op.slots[1 + at];
+        if slot == NONE {
+            continue;
+        }
+        // SAFETY: the caller's promise.
+        let Some(descriptor) = Descriptor::new(unsafe { x.registers.get::<u64>(slot, lane) }) else {
+            let message = "wgmma: a descriptor with a base offset is not simulated".to_owned();
+            return Err(x.fault(FaultKind::Unsupported, lane, None, message));
+        };
+        let is_a = at == 0;
+        let (first, lines) = if is_a { (within * ROWS, ROWS) } else { (0, n) };
+        let across = op.slots[3] & if is_a { ACROSS_A } else { ACROSS_B } != 0;
+        let bits = if is_a { matrix.a.bits() } else { matrix.b.bits() };
+        // The group reads `b` once.
+        *part = Some(Part { descriptor, across, first, lines, k, bits, counted: is_a || within == 0 });
+    }
+    Ok(parts)
+}
+
+/// Multiplies integers; `registers`: those of `a`, and of the accumulator where it is added.
+#[inline(always)]
+unsafe fn integer_product(
+    x: &mut Exec<'_>,
+    op: &Op,
+    s: &mut Scratch,
+    [part_a, part_b]: [Option<Part>; 2],
+    (of_a, of_c): (&[u32], &[u32]),
+) -> Option<Next> {
+    let (matrix, r) = (x.matrix(op), x.registers);
+    let [_, n, k] = matrix.shape;
+    let [to_a, to_b, to_c, _] = &mut s.integers;
+    to_c.clear();
+    to_c.resize(ROWS * n, 0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let wrong = match part_a {
+            Some(part) => integers(x, op, to_a, part, matrix.a, false),
+            None => {
+                gather_integers(r, to_a, ROWS * k, matrix.a, of_a, &matrix.a_places);
+                None
+            }
+        };
+        let wrong = wrong.or_else(|| integers(x, op, to_b, part_b?, matrix.b, true));
+        if wrong.is_some() {
+            return wrong;
+        }
+        each(r, of_c, 1, &matrix.c_places, |at, bits, _| to_c[at] = bits as i32);
+    }
+    tensor::multiply_integers(to_a, to_b, to_c, [ROWS, n, k], matrix.saturate);
+    None
+}
+
+/// The same of floating-point numbers.
+#[inline(always)]
+unsafe fn float_product(
+    x: &mut Exec<'_>,
+    op: &Op,
+    s: &mut Scratch,
+    [part_a, part_b]: [Option<Part>; 2],
+    (of_a, of_c): (&[u32], &[u32]),
+) -> Option<Next> {
+    let (matrix, r) = (x.matrix(op), x.registers);
+    let [_, n, k] = matrix.shape;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let wrong = match part_a {
+            Some(part) => floats(x, op, &mut s.a, part, matrix.a, false),
+            None => {
+                gather(r, &mut s.a, ROWS * k, matrix.a, of_a, &matrix.a_places);
+                None
+            }
+        };
+        let wrong = wrong.or_else(|| floats(x, op, &mut s.b, part_b?, matrix.b, true));
+        if wrong.is_some() {
+            return wrong;
+        }
+        accumulators(r, matrix, &mut s.c, of_c);
+    }
+    negate(s, op.slots[3]);
+    sums(s, matrix, n, k);
+    None
 }
 
 fn negate(s: &mut Scratch, flags: u32) {
