@@ -20,6 +20,7 @@ mod fault;
 mod grid;
 pub(crate) mod lanes;
 mod limits;
+pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod moves;
 mod presence;
@@ -27,6 +28,7 @@ mod printf;
 pub(crate) mod special;
 pub(crate) mod stack;
 pub(crate) mod sync;
+pub(crate) mod tensor_map;
 #[cfg(test)]
 mod tests;
 pub(crate) mod transfer;
@@ -160,6 +162,7 @@ fn begin(
     let Some(kernel) = program.kernel(launch.kernel) else {
         return Err(fault(FaultKind::InvalidLaunch, "no module has a kernel of this name".to_owned()));
     };
+    let launch = &Launch { cluster: cluster_of(kernel, launch), ..*launch };
     check(kernel, launch).map_err(|message| fault(FaultKind::InvalidLaunch, message))?;
     let code = kernel.code(program).map_err(|refusal| Fault {
         place: refusal.place.clone(),
@@ -201,6 +204,11 @@ fn begin(
     Ok(Ran { counted, defects, fault })
 }
 
+/// The launch's cluster; `__cluster_dims__` holds for launches that do not say.
+fn cluster_of(kernel: &Kernel, launch: &Launch<'_>) -> [u32; 3] {
+    kernel.required_cluster.filter(|_| launch.cluster == [1; 3]).unwrap_or(launch.cluster)
+}
+
 /// Can the kernel be launched so?
 fn check(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
     let threads = launch.block.iter().map(|n| u64::from(*n)).product::<u64>();
@@ -213,6 +221,10 @@ fn check(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
     }
     if kernel.required_block.is_some_and(|block| block != launch.block) {
         return Err(format!("the kernel must be launched with blocks of {:?}", kernel.required_block));
+    }
+    if kernel.required_cluster.is_some_and(|cluster| cluster != launch.cluster) {
+        let cluster = kernel.required_cluster;
+        return Err(format!("the kernel must be launched with clusters of {cluster:?}"));
     }
     if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(launch.cluster[axis])) {
         return Err(format!("the grid {:?} is no multiple of the cluster {:?}", launch.grid, launch.cluster));

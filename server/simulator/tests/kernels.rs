@@ -90,6 +90,13 @@ fn separate_compilation_is_linked() {
 }
 
 #[test]
+fn tensor_maps_come_from_the_driver() {
+    let outcome = run(&["tensor_maps.cu"], &["-arch=sm_90a"]);
+    assert_eq!(outcome.out, "found 0, encoded 0 0, cudaSuccess, 0 wrong\n", "{:?}", outcome.report.faults);
+    assert!(outcome.report.defects.is_empty(), "{:?}", outcome.report.defects);
+}
+
+#[test]
 fn a_program_without_ptx_is_told_what_to_build() {
     let outcome =
         run(&["separate_a.cu", "separate_b.cu"], &["-rdc=true", "-gencode", "arch=compute_80,code=sm_80"]);

@@ -51,6 +51,8 @@ pub(super) enum Flow {
 pub(super) struct Draft {
     pub run: Handler,
     pub slots: [Slot; SLOTS],
+    /// Operands beyond the slots.
+    pub more: Vec<Slot>,
     pub immediate: i64,
     pub aux: u32,
     pub flags: u16,
@@ -63,7 +65,7 @@ pub(super) struct Draft {
 impl Draft {
     /// Registers that it reads, its guard too.
     pub fn uses(&self) -> impl Iterator<Item = Reg> {
-        let slots = self.slots.iter().filter_map(|slot| match slot {
+        let slots = self.slots.iter().chain(&self.more).filter_map(|slot| match slot {
             Slot::Use(reg) => Some(*reg),
             _ => None,
         });
@@ -72,7 +74,7 @@ impl Draft {
 
     /// Registers that it writes.
     pub fn defs(&self) -> impl Iterator<Item = Reg> {
-        self.slots.iter().filter_map(|slot| match slot {
+        self.slots.iter().chain(&self.more).filter_map(|slot| match slot {
             Slot::Def(reg) => Some(*reg),
             _ => None,
         })
@@ -161,6 +163,9 @@ fn lower_with(linked: &Linked, kernel: Definition, dynamic_shared: u32) -> Resul
         functions: ops.functions,
         calls: unit.calls,
         constants: unit.rows,
+        lists: ops.lists,
+        matrices: unit.matrices,
+        fragments: unit.fragments,
         tables: unit.tables,
         pointers,
         ordered: unit.ordered,
@@ -371,6 +376,7 @@ impl Body<'_, '_> {
         Draft {
             run,
             slots,
+            more: Vec::new(),
             immediate: 0,
             aux: 0,
             flags: 0,

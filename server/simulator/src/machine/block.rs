@@ -7,7 +7,7 @@ use crate::checks::{Checker, Checks, DefectKind};
 use crate::code::Code;
 use crate::counters::Counts;
 use crate::machine::access::Span;
-use crate::machine::barrier::{BARRIERS, Barrier, ClusterBarrier};
+use crate::machine::barrier::{ALL_BARRIERS, Barrier, ClusterBarrier};
 use crate::machine::exec::{Exec, Slice};
 use crate::machine::fault::{Failed, Fault, FaultKind, Trouble};
 use crate::machine::grid::Grid;
@@ -28,8 +28,8 @@ pub(crate) struct Shared {
     pub memory: Box<[u128]>,
     /// Bytes of it.
     pub bytes: u32,
-    /// Named barriers.
-    pub barriers: [Barrier; BARRIERS],
+    /// Named barriers, and those of warpgroups.
+    pub barriers: [Barrier; ALL_BARRIERS],
     /// Lanes that have not exited, by warp.
     pub live: Vec<u32>,
     /// The generation of the cluster's barrier that each thread last arrived at.
@@ -111,7 +111,7 @@ impl Unit {
                     bytes,
                     barriers: Default::default(),
                     live: Vec::new(),
-                    cluster_generation: if size > 1 { vec![0; warps as usize * 32] } else { Vec::new() },
+                    cluster_generation: vec![0; warps as usize * 32],
                     shadow: None,
                     left: 0,
                 },
