@@ -78,7 +78,7 @@ fn kernels_of_nsight_systems() {
 #[test]
 fn lines_of_python() {
     let files = vec!["/w/train.py".into(), "/w/models/net.py".into()];
-    let workspace = python::Workspace { folders: vec!["/w".into()], files };
+    let workspace = python::Workspace { folders: vec!["/w".into()], files, from_elsewhere: false };
     let (system, python) = python::read(&data("trace/train_step.json"), &workspace).unwrap();
     let way = Way { by: "PyTorch's profiler".to_owned(), ..Way::default() };
     let profile = Profile { system: Some(system), python: Some(python.clone()), ..Profile::new("t", way) };

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_operators_own_time_counts_for_the_line_around_it() {
-        let workspace = Workspace { folders: vec!["/w".into()], files: Vec::new() };
+        let workspace = Workspace { folders: vec!["/w".into()], ..Workspace::default() };
         let (_, time) =
             read_from("t", &workspace, &mut || Ok(Box::new(TRACE.as_bytes()) as Box<dyn std::io::Read>))
                 .unwrap();
