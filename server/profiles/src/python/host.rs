@@ -56,7 +56,7 @@ impl<'w> Host<'w> {
         if let Some(known) = self.known.get(&*event.name) {
             return *known;
         }
-        // PyTorch before 2.0 writes ranges that a program marked as operators.
+        // An older PyTorch (1.13) writes ranges that a program marked as operators.
         let is_mark = event.name.starts_with(OWN);
         let what = match kind {
             Kind::Operator if !is_mark => {
