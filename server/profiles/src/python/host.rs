@@ -13,6 +13,8 @@ use crate::trace::{Kind, TraceEvent, Visit};
 
 /// Operators and marks that are kept in memory; the rest of a longer trace is not looked at.
 const MOST_EVENTS: usize = 1 << 20;
+/// How the names of our own ranges begin: lines, modules, calls.
+const OWN: &str = "stitchcuda.";
 /// Operators that are told, and those of a line.
 const MOST_PARTS: usize = 16;
 
@@ -54,8 +56,10 @@ impl<'w> Host<'w> {
         if let Some(known) = self.known.get(&*event.name) {
             return *known;
         }
+        // An older PyTorch (1.13) writes ranges that a program marked as operators.
+        let is_mark = event.name.starts_with(OWN);
         let what = match kind {
-            Kind::Operator => {
+            Kind::Operator if !is_mark => {
                 self.names.push(event.name.to_string());
                 Some(What::Operator(self.names.len() - 1))
             }
@@ -158,7 +162,7 @@ mod tests {
       {"ph":"X","cat":"user_annotation","name":"stitchcuda.line /w/m.py:7","pid":1,"tid":1,"ts":0,"dur":100},
       {"ph":"X","cat":"cpu_op","name":"aten::linear","pid":1,"tid":1,"ts":10,"dur":80},
       {"ph":"X","cat":"cpu_op","name":"aten::addmm","pid":1,"tid":1,"ts":20,"dur":60},
-      {"ph":"X","cat":"user_annotation","name":"stitchcuda.line /w/m.py:8","pid":1,"tid":1,"ts":100,"dur":50},
+      {"ph":"X","cat":"cpu_op","name":"stitchcuda.line /w/m.py:8","pid":1,"tid":1,"ts":100,"dur":50},
       {"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":110,"dur":20},
       {"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":2,"ts":110,"dur":5}
     ]}"#;
