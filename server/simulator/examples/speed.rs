@@ -109,7 +109,7 @@ fn measure(
         cluster: [1; 3],
     };
     let go = |counters| {
-        let options = Options { workers: 1, counters, sample: None, checks };
+        let options = Options { workers: 1, counters, sample: None, checks, caches: None };
         run(&program, &launch, &memory, &Silent, &options, &AtomicBool::new(false))
     };
     let total = go(true)?.total();

@@ -43,6 +43,8 @@ pub struct Options {
     pub date: Option<u64>,
     /// Counts what the memory system would do.
     pub counters: bool,
+    /// With that, models the caches: hit rates, bytes of memory, and a better estimate of the time, on one thread.
+    pub caches: bool,
     /// Simulates only this share of the blocks, for counters alone.
     pub sample: Option<f64>,
     /// What is looked for.
@@ -78,6 +80,9 @@ pub struct Order {
     pub date: Option<u64>,
     /// Whether to count.
     pub counters: bool,
+    /// Whether to model the caches too.
+    #[serde(default)]
+    pub caches: bool,
     /// The share of blocks to simulate.
     pub sample: Option<f64>,
     /// What to look for.
@@ -162,6 +167,7 @@ pub async fn run(
         perturb: options.perturb,
         date: options.date,
         counters: options.counters,
+        caches: options.caches,
         sample: options.sample,
         checks: options.checks,
     };

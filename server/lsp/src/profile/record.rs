@@ -77,6 +77,7 @@ pub(super) async fn record(
         simulation: Options {
             executable,
             counters: true,
+            caches: true,
             checks: checks(builder.config.simulator.checks),
             ..Options::default()
         },
