@@ -4,6 +4,7 @@ mod cached;
 mod cases;
 mod faults;
 mod full;
+mod fuzzed;
 mod hardware;
 mod lanes;
 mod programs;
