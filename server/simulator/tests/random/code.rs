@@ -291,9 +291,9 @@ fn expression(random: &mut Random, of: Type, depth: u32) -> String {
         Type::Small => {
             let (a, b, u) = (sub(Type::Small), sub(Type::Small), sub(Type::U32));
             match random.below(4) {
-                0 => format!("((i32){a} + (i32){b})"),
-                1 => format!("((i32){a} * (i32){b} >> 3)"),
-                2 => format!("((i32){a} - (i32)({u} & 1023))"),
+                0 => format!("(i32)((u32){a} + (u32){b})"),
+                1 => format!("((i32)((u32){a} * (u32){b}) >> 3)"),
+                2 => format!("(i32)((u32){a} - ({u} & 1023))"),
                 _ => format!("((i32){a} ^ (i32){b})"),
             }
         }
