@@ -44,8 +44,9 @@ pub use limits::Limits;
 use crate::checks::{Checks, Defect, DefectKind};
 use crate::code::{Code, Kernel, Program};
 use crate::counters::{InstructionCounters, LaunchCounters};
+use crate::device::Device;
 use crate::memory::{Kind, Memory};
-use grid::Grid;
+use grid::{Chosen, Grid};
 
 /// Threads of a block, at most. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 pub const MAX_THREADS: u32 = 1024;
@@ -83,6 +84,8 @@ pub struct Options {
     pub until: Option<Instant>,
     /// Look for defects.
     pub checks: Checks,
+    /// With counters: model the caches of this device. Blocks then run on one thread.
+    pub caches: Option<&'static Device>,
 }
 
 /// What a kernel reaches outside of memory.
@@ -189,17 +192,19 @@ fn begin(
         workspace: workspace.address,
         number: NUMBER.fetch_add(1, Ordering::Relaxed),
         cooperative: launch.cooperative,
+        registers: kernel.resources(program).registers,
         limits: *program.limits(),
         memory,
         host,
         cancel,
     };
-    let (outcome, defects, fault) = grid::run(&grid, options, &sample(grid.clusters(), options.sample));
+    let (outcome, defects, fault) = grid::run(&grid, options, Chosen::new(grid.clusters(), options.sample));
     let counted = LaunchCounters {
         instructions: outcome.counts.map_or_else(Vec::new, |counts| by_instruction(&code, &counts.ops)),
         blocks: outcome.blocks,
         grid_blocks: launch.grid.iter().map(|n| u64::from(*n)).product(),
         warp_instructions: outcome.instructions,
+        hottest_line: outcome.hottest,
     };
     Ok(Ran { counted, defects, fault })
 }
@@ -211,7 +216,7 @@ fn cluster_of(kernel: &Kernel, launch: &Launch<'_>) -> [u32; 3] {
 
 /// Can the kernel be launched so?
 fn check(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
-    let threads = launch.block.iter().map(|n| u64::from(*n)).product::<u64>();
+    let threads = launch.block.iter().fold(1, |all: u64, n| all.saturating_mul((*n).into()));
     if launch.grid.contains(&0) || threads == 0 || launch.cluster.contains(&0) {
         return Err(format!("the grid {:?} of blocks {:?} is empty", launch.grid, launch.block));
     }
@@ -259,17 +264,6 @@ impl Drop for Workspace<'_> {
             // Allocated above, so it can be freed.
             let _ = self.memory.free(self.address);
         }
-    }
-}
-
-/// The clusters that run: all, or a share spread evenly.
-fn sample(clusters: u64, share: Option<f64>) -> Vec<u64> {
-    match share {
-        Some(share) if share > 0.0 && share < 1.0 => {
-            let taken = ((clusters as f64 * share).ceil() as u64).clamp(1, clusters);
-            (0..taken).map(|at| (u128::from(at) * u128::from(clusters) / u128::from(taken)) as u64).collect()
-        }
-        _ => (0..clusters).collect(),
     }
 }
 

@@ -53,6 +53,7 @@ pub(super) fn run(
         let simulation = Options {
             executable,
             counters: true,
+            caches: true,
             sample: arguments.sample,
             checks: checks(builder.config.simulator.checks),
             ..Options::default()

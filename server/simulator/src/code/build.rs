@@ -218,6 +218,10 @@ pub(super) fn convention(sizes: &[(u32, u32)]) -> (Vec<u32>, u32) {
     (offsets, end.next_multiple_of(4))
 }
 
+/// Registers that a function may declare. The largest kernels of libraries declare some ten thousands; a text that is damaged may ask for any
+/// number, and each takes memory here.
+const MOST_REGISTERS: u64 = 1 << 18;
+
 impl Body<'_, '_> {
     fn signature(&mut self, parameters: &[Variable], returns: &[Variable]) {
         if self.is_entry {
@@ -286,7 +290,11 @@ impl Body<'_, '_> {
             }
             Statement::Registers { ty, vector, names } => {
                 for (name, count) in names {
-                    self.declare_registers(name, *count, *ty, *vector);
+                    self.declare_registers(name, *count, *ty, *vector).map_err(|message| Refusal {
+                        message,
+                        line: self.source.line,
+                        place: self.unit.places.get(self.source.place as usize).cloned(),
+                    })?;
                 }
             }
             Statement::Variable(variable) => self.variable(variable),
@@ -307,7 +315,19 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    fn declare_registers(&mut self, name: &str, count: Option<u32>, ty: Scalar, vector: u32) {
+    fn declare_registers(
+        &mut self,
+        name: &str,
+        count: Option<u32>,
+        ty: Scalar,
+        vector: u32,
+    ) -> Result<(), String> {
+        let all = self.registers.len() as u64 + u64::from(count.unwrap_or(1));
+        if all > MOST_REGISTERS {
+            return Err(format!(
+                "{all} registers are declared in one function; at most {MOST_REGISTERS} may be"
+            ));
+        }
         let one = |body: &mut Self, name: &str| {
             let meaning = match vector {
                 1 => Name::Register(body.register(class(ty))),
@@ -319,6 +339,7 @@ impl Body<'_, '_> {
             None => one(self, name),
             Some(count) => (0..count).for_each(|at| one(self, &format!("{name}{at}"))),
         }
+        Ok(())
     }
 
     fn variable(&mut self, variable: &Variable) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::caches::Caches;
 use crate::checks::shadow::Shadow;
 use crate::checks::{Checker, Checks, DefectKind};
 use crate::code::Code;
@@ -17,6 +18,10 @@ use crate::memory::Allocations;
 
 /// Instructions that a warp runs before the next of its block.
 const SLICE: u64 = 4096;
+
+/// The same where caches are modelled: on a device, warps go side by side, so what one fetches serves the others. A loop of a few
+/// instructions is one slice a round.
+const CACHED_SLICE: u64 = 16;
 
 /// What a block's warps share.
 pub(crate) struct Shared {
@@ -78,6 +83,8 @@ struct Block {
 pub(crate) struct Worker {
     /// Counters by op.
     pub counts: Option<Counts>,
+    /// The caches, where they are modelled.
+    pub caches: Option<Box<Caches>>,
     /// Allocations as they were when last looked at.
     pub allocations: Arc<Allocations>,
     /// The allocation that was hit last.
@@ -229,6 +236,10 @@ impl Unit {
         if let Some(checker) = &mut worker.checker {
             checker.block = grid.block_number(block.shared.index);
         }
+        if let Some(caches) = &mut worker.caches {
+            caches.begin(grid.block_number(block.shared.index));
+        }
+        let budget = if worker.caches.is_some() { CACHED_SLICE } else { SLICE };
         let none = std::ptr::null_mut();
         let group = Group { frame: 0, pc: 0, mask: 0, wait: Wait::Nothing, yielded: false, back_branches: 0 };
         let mut exec = Exec {
@@ -243,6 +254,7 @@ impl Unit {
             grid,
             code: grid.code,
             counts: worker.counts.as_mut(),
+            caches: worker.caches.as_deref_mut(),
             allocations: &mut worker.allocations,
             span: worker.span,
             checker: worker.checker.as_mut(),
@@ -251,7 +263,7 @@ impl Unit {
             failed: &mut self.failed,
             failed_at: self.failed_at,
         };
-        let slice = exec.slice(SLICE);
+        let slice = exec.slice(budget);
         worker.span = exec.span;
         self.failed_at = exec.failed_at;
         if slice == Slice::Fault {

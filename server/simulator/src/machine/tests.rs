@@ -1,8 +1,10 @@
 //! Whole kernels, from PTX text to memory.
 
+mod cached;
 mod cases;
 mod faults;
 mod full;
+mod fuzzed;
 mod hardware;
 mod hopper;
 mod lanes;
@@ -46,7 +48,7 @@ impl Bench {
         let memory = Memory::new(LIMIT).unwrap();
         let modules = texts.iter().map(|text| ptx::parse(text).unwrap()).collect();
         let program = Program::link(modules, &memory).unwrap();
-        let options = Options { workers: 2, counters: true, sample: None, until: None, checks: Checks::All };
+        let options = Options { workers: 2, counters: true, sample: None, until: None, checks: Checks::All, caches: None };
         Bench { memory, program, output: Output::default(), options, cancel: AtomicBool::new(false) }
     }
 

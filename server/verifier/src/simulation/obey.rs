@@ -43,14 +43,15 @@ const MISSING: u8 = 3;
 pub fn obey(order: &Order, cache: &Path) -> Result<u8, ObeyError> {
     let device = Device::named(&order.device).ok_or_else(|| ObeyError::Device(order.device.clone()))?;
     let budget = order.budget.map(Duration::from_millis);
-    let engine = Executor::new(device, order.counters, order.sample).checking(order.checks).within(budget);
     let command = std::iter::once(order.program.clone().into_os_string());
+    let executor = Executor::new(device, order.counters, order.sample).checking(order.checks).within(budget);
+    let executor = if order.caches { executor.modelling(device) } else { executor };
     let config = Config {
         command: command.chain(order.arguments.iter().map(Into::into)).collect(),
         folder: None,
         environment: held(order.date, cache),
         device,
-        engine: Box::new(engine),
+        engine: Box::new(executor),
         cache: cache.to_owned(),
         compiler: compiler(),
         time_limit: None,
