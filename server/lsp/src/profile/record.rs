@@ -90,6 +90,8 @@ impl Prepared {
             executable,
             counters: true,
             budget: limits.blocks,
+            // On one thread: for who asked, and has the time.
+            caches: limits.blocks.is_none(),
             checks: checks(builder.config.simulator.checks),
             ..Options::default()
         };
@@ -105,7 +107,7 @@ impl Prepared {
     /// What was kept: where there is one, a profile of all blocks.
     async fn kept(&self) -> Option<Taken> {
         let mut whole = self.running.clone();
-        whole.simulation.budget = None;
+        (whole.simulation.budget, whole.simulation.caches) = (None, true);
         if let Some(taken) = kept(&Wanted { running: &whole, ..self.wanted(false) }).await {
             return Some(taken);
         }

@@ -294,7 +294,12 @@ pub(crate) fn run(
         if taken < chosen.len() && options.until.is_some() {
             // The one that is cut off has its sample in a tenth of the time that it had; those that come later hardly any.
             let time = (begun.elapsed() / 10).max(SAMPLED);
-            all_together(grid, &mut workers, &progress, (chosen.rest(taken), Instant::now().checked_add(time)));
+            all_together(
+                grid,
+                &mut workers,
+                &progress,
+                (chosen.rest(taken), Instant::now().checked_add(time)),
+            );
         }
         workers
     };

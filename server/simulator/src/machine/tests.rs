@@ -48,7 +48,14 @@ impl Bench {
         let memory = Memory::new(LIMIT).unwrap();
         let modules = texts.iter().map(|text| ptx::parse(text).unwrap()).collect();
         let program = Program::link(modules, &memory).unwrap();
-        let options = Options { workers: 2, counters: true, sample: None, until: None, checks: Checks::All, caches: None };
+        let options = Options {
+            workers: 2,
+            counters: true,
+            sample: None,
+            until: None,
+            checks: Checks::All,
+            caches: None,
+        };
         Bench { memory, program, output: Output::default(), options, cancel: AtomicBool::new(false) }
     }
 

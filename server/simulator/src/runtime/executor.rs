@@ -34,7 +34,8 @@ impl Executor {
             multiprocessors: device.multiprocessors,
             warps: device.limits.threads / WARP,
         };
-        let options = Options { workers, counters, sample, until: None, checks: Checks::default(), caches: None };
+        let options =
+            Options { workers, counters, sample, until: None, checks: Checks::default(), caches: None };
         Self { options, limits }
     }
 

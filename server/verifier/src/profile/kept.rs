@@ -61,6 +61,7 @@ impl Place {
             ways.as_bytes().to_vec(),
             running.device.to_string().into_bytes(),
             format!("{only:?} {:?} {:?} {:?}", options.sample, options.budget, options.checks).into_bytes(),
+            vec![u8::from(options.caches)],
             source.file_name()?.as_encoded_bytes().to_vec(),
             std::fs::read(source).ok()?,
         ];

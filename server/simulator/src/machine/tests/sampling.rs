@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::counters::Count;
+use crate::machine::grid::Chosen;
 
 /// Kernels of `lines.cu` whose blocks all do the same, with their grids and blocks.
 const UNIFORM: &[(&str, [u32; 3], [u32; 3])] = &[
@@ -74,7 +75,8 @@ fn when_time_is_up_a_launch_goes_on_with_a_sample_of_its_blocks() {
 fn each_beginning_of_a_sample_is_spread_over_all_blocks() {
     for count in [1u64, 2, 7, 64, 1000] {
         let numbers: Vec<u64> = (100..100 + count).collect();
-        let spread = crate::machine::grid::spread(&numbers);
+        let chosen = Chosen::new(100 + count, None).rest(100);
+        let spread: Vec<u64> = (0..count + 5).map_while(|at| chosen.get(at)).collect();
         let mut sorted = spread.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, numbers);
