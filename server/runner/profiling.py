@@ -6,9 +6,10 @@ What a trace says comes out of the process that ran the person's code: it explai
 """
 from __future__ import annotations
 
+import json
 import sys
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from torch.nn.modules import module as modules
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -134,3 +135,12 @@ def run(function: Any, module: Any, arguments: Arguments, request: Dict[str, Any
         device.wait()
         with Paths(module):
             _record(marked, sets, request["lines_path"], device)
+    with open(request["files_path"], "w", encoding="utf-8") as file:
+        json.dump(sorted(_imported(request["folders"])), file)
+
+
+def _imported(folders: List[str]) -> Set[str]:
+    """The files of these folders that are modules of this process."""
+    inside = tuple(folder.rstrip("/") + "/" for folder in folders)
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    return {file for file in files if isinstance(file, str) and file.startswith(inside) and "/site-packages/" not in file}

@@ -9,5 +9,6 @@ pub mod lsp_client;
 pub mod neovim;
 #[cfg(target_os = "linux")]
 pub mod optimizing;
+pub mod recorded;
 #[cfg(target_os = "linux")]
 pub mod worker;

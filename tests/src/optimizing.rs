@@ -46,7 +46,17 @@ pub struct Editor {
 impl Editor {
     /// Opens `text` with a client of these capabilities, which sends these options.
     pub fn new(text: &str, capabilities: Value, options: Value) -> Self {
-        let folder = Folder::with(&[("e.cu", text)]).unwrap();
+        Self::begin(Folder::with(&[("e.cu", text)]).unwrap(), text, capabilities, options)
+    }
+
+    /// Ends the server and starts another for the same folder, which opens `text`, with a client that is our plugin.
+    pub fn again(self, text: &str) -> Self {
+        let Self { folder, server, .. } = self;
+        drop(server);
+        Self::begin(folder, text, plugin(), Value::Null)
+    }
+
+    fn begin(folder: Folder, text: &str, capabilities: Value, options: Value) -> Self {
         let command = folder.command(&["lsp"]).unwrap();
         Self::with(folder, command, text, capabilities, options)
     }

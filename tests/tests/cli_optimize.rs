@@ -379,6 +379,34 @@ fn a_model_errs_is_told_replans_and_wins() {
 }
 
 #[test]
+fn the_planner_is_told_what_profilers_see_of_the_reference() {
+    let strided = POWERS.replace("pow(x[i], 2) + powf(x[i], 3.0f)", "x[(i * 32) % n]");
+    let folder = Folder::with(&[("p.cu", strided)]).unwrap();
+    let endpoint = Endpoint::with(vec![plan(&[])]).unwrap();
+    let arguments = ["optimize", "p.cu", "--engine", "llm", "--device", "sim:h200", "--format", "json"];
+    let run = finish(&mut with_model(&folder, &endpoint, &arguments)).unwrap();
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    let asked = endpoint.questions()[0].text();
+    let told = asked.split_once("## Profile of the code\n").unwrap().1;
+    let told = told.split_once("\n## ").unwrap().0;
+    assert!(told.contains("Recorded on sim:h200 by the simulator."), "{told}");
+    assert!(told.contains("Kernel `energy`, grid 16, block 256: latency-bound, by estimate ("), "{told}");
+    assert!(
+        told.contains("- p.cu:4: The loads of `energy` here take") && told.contains("Gain: about "),
+        "{told}"
+    );
+    assert!(told.contains(" sectors (") && told.contains("Not by Nsight Compute"), "{told}");
+    // The run keeps it as evidence, and says how it was made.
+    let events = events(&run);
+    let recorded = events.iter().find_map(|event| event["recorded"].as_str()).unwrap();
+    assert!(recorded.starts_with("Profiled by the simulator."), "{recorded}");
+    let kept = std::path::Path::new(events[0]["folder"].as_str().unwrap()).join("profile.json");
+    let profile: Value = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
+    assert_eq!(profile["schema"], "stitchcuda.profile/1");
+    assert_eq!(profile["launches"][0]["kernel"]["base"], "energy");
+}
+
+#[test]
 fn an_endpoint_that_refuses_is_said_with_what_to_do() {
     let endpoint =
         Endpoint::start(|_, _| Answer::error(401, "invalid_api_key", "Incorrect API key")).unwrap();

@@ -4,24 +4,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::Value;
 use stitch_tests::cli::{Finished, Folder, finish};
-
-/// A file of the profiles room's own tests.
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/profiles/tests/data").join(name)
-}
-
-/// The same, unpacked into a folder.
-fn unpacked(folder: &Folder, names: &[&str], to: &str) -> PathBuf {
-    let packed: Vec<PathBuf> = names.iter().map(|name| data(name)).collect();
-    let text = Command::new("zcat").args(&packed).output().unwrap();
-    assert!(text.status.success(), "{}", String::from_utf8_lossy(&text.stderr));
-    folder.write(to, text.stdout).unwrap()
-}
+use stitch_tests::recorded::{data, lines, unpacked};
 
 fn import(folder: &Folder, file: &Path, more: &[&str]) -> Finished {
     let arguments = [&["profile", "--import", file.to_str().unwrap()], more].concat();
@@ -174,7 +161,7 @@ fn an_ncu_without_permission_is_in_nobodys_way_on_the_simulator() {
     assert_eq!(refused.status, Some(2), "{refused:?}");
     assert!(refused.err.contains("ERR_NVGPUCTRPERM"), "{}", refused.err);
     assert_eq!(refused.out, "");
-    let program = data("../../../simulator/src/machine/tests/ptx/lines.cu");
+    let program = lines();
     let arguments =
         ["profile", program.to_str().unwrap(), "--device", "sim:h200", "--format", "json", "--", "small"];
     let finished = finish(folder.command(&arguments).unwrap().env("PATH", &path)).unwrap();
@@ -224,7 +211,7 @@ fn a_report_that_can_not_be_written_is_said_before_anything_is_done() {
 #[test]
 fn what_the_simulator_counted_is_a_page_too() {
     let folder = Folder::new().unwrap();
-    let program = data("../../../simulator/src/machine/tests/ptx/lines.cu");
+    let program = lines();
     let arguments =
         ["profile", program.to_str().unwrap(), "--device", "sim:h200", "--report", "sim.html", "--", "small"];
     let finished = folder.run(&arguments).unwrap();
@@ -255,7 +242,7 @@ const KNOWN: &[(&str, &str)] = &[
 #[test]
 fn the_simulator_tells_each_trait_that_it_can_know_on_its_line_and_no_other() {
     let folder = Folder::new().unwrap();
-    let program = data("../../../simulator/src/machine/tests/ptx/lines.cu");
+    let program = lines();
     let arguments =
         ["profile", program.to_str().unwrap(), "--device", "sim:h200", "--format", "json", "--", "small"];
     let finished = folder.run(&arguments).unwrap();

@@ -66,6 +66,15 @@ fn a_race_is_told_although_the_answer_is_right() {
     assert_eq!(simulated(&report), [race], "{report:#}");
     // A warning alone is no error.
     assert_eq!(finished.status, Some(0));
+    let (_, log) = json(&folder, &["check", "--run", "--format", "sarif", "race.cu"]);
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let race = results.iter().find(|result| result["ruleId"] == "sim/shared-race").unwrap();
+    assert_eq!(
+        (&race["level"], &race["relatedLocations"][0]["id"]),
+        (&"warning".into(), &1.into()),
+        "{race:#}"
+    );
+    assert!(race["partialFingerprints"]["stitchcuda/v1"].is_string(), "{race:#}");
     for name in ["barrier.cu", "inside_warp.cu", "lanes.cu"] {
         let (finished, report) = json(&folder, &["check", "--run", "--format", "json", name]);
         assert_eq!((simulated(&report), finished.status), (Vec::new(), Some(0)), "{report:#}");

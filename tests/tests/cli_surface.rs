@@ -170,6 +170,114 @@ fn sarif_has_what_the_standard_requires() {
     assert!(STRIDED[at..].starts_with("a[t * 32]"));
 }
 
+/// A kernel whose tile conflicts, twice in lines of the same text, and a power that is a product.
+const FIXABLE: &str = "__global__ void k(float *y, const float *x) {
+  __shared__ float tile[32][32];
+  tile[threadIdx.y][threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = tile[threadIdx.x][threadIdx.y] + powf(x[threadIdx.x], 2.0f);
+}
+void run(float *y, float *x) { k<<<1, dim3(32, 32)>>>(y, x); }
+";
+
+/// What an object of SARIF 2.1.0 must have, by the pointer that leads to it; `*` is each element. Source: the OASIS standard "Static Analysis Results
+/// Interchange Format (SARIF) Version 2.1.0", the properties that its sections 3.13 to 3.58 require, and the form of their values.
+const REQUIRED: &[(&str, &[&str])] = &[
+    ("", &["version", "runs"]),
+    ("/runs/*", &["tool", "results"]),
+    ("/runs/*/tool", &["driver"]),
+    ("/runs/*/tool/driver", &["name", "version", "rules"]),
+    (
+        "/runs/*/tool/driver/rules/*",
+        &["id", "shortDescription", "fullDescription", "help", "defaultConfiguration"],
+    ),
+    ("/runs/*/tool/driver/rules/*/shortDescription", &["text"]),
+    ("/runs/*/tool/driver/rules/*/help", &["text"]),
+    ("/runs/*/invocations/*", &["executionSuccessful"]),
+    ("/runs/*/results/*", &["ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"]),
+    ("/runs/*/results/*/message", &["text"]),
+    ("/runs/*/results/*/locations/*/physicalLocation", &["artifactLocation", "region"]),
+    (
+        "/runs/*/results/*/locations/*/physicalLocation/region",
+        &["startLine", "startColumn", "endLine", "endColumn"],
+    ),
+    ("/runs/*/results/*/relatedLocations/*", &["id", "message", "physicalLocation"]),
+    ("/runs/*/results/*/fixes/*", &["description", "artifactChanges"]),
+    ("/runs/*/results/*/fixes/*/artifactChanges/*", &["artifactLocation", "replacements"]),
+    ("/runs/*/results/*/fixes/*/artifactChanges/*/replacements/*", &["deletedRegion", "insertedContent"]),
+    ("/runs/*/results/*/fixes/*/artifactChanges/*/replacements/*/insertedContent", &["text"]),
+];
+
+/// All that a pointer leads to; nothing where an optional part is missing.
+fn at<'v>(value: &'v Value, pointer: &str) -> Vec<&'v Value> {
+    pointer.split('/').skip(1).fold(vec![value], |found, step| match step {
+        "*" => found.into_iter().flat_map(|list| list.as_array().into_iter().flatten()).collect(),
+        name => found.into_iter().filter_map(|object| object.get(name)).collect(),
+    })
+}
+
+fn sarif(folder: &Folder, arguments: &[&str]) -> Value {
+    let finished = bare(folder, &[&["check", "--no-compile", "--format", "sarif"], arguments].concat());
+    let log = finished.json().unwrap();
+    for (pointer, names) in REQUIRED {
+        for object in at(&log, pointer) {
+            for name in *names {
+                assert!(!object[*name].is_null(), "{pointer} lacks {name}: {object}");
+            }
+        }
+    }
+    // Numbers of SARIF's regions count from one, and no level but these is known.
+    for region in at(&log, "/runs/*/results/*/locations/*/physicalLocation/region") {
+        for name in ["startLine", "startColumn", "endLine", "endColumn"] {
+            assert!(region[name].as_u64() >= Some(1), "{region}");
+        }
+    }
+    for level in at(&log, "/runs/*/tool/driver/rules/*/defaultConfiguration/level") {
+        assert!(["none", "note", "warning", "error"].contains(&level.as_str().unwrap()), "{level}");
+    }
+    for link in at(&log, "/runs/*/tool/driver/rules/*/helpUri") {
+        assert!(link.as_str().unwrap().starts_with("https://"), "{link}");
+    }
+    log
+}
+
+fn fingerprints(log: &Value) -> Vec<String> {
+    let all = at(log, "/runs/*/results/*/partialFingerprints");
+    all.iter().map(|all| all["stitchcuda/v1"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn sarif_has_fixes_and_results_that_stay_the_same_ones() {
+    let folder = Folder::with(&[("k.cu", FIXABLE)]).unwrap();
+    let log = sarif(&folder, &["k.cu"]);
+    let fixes = at(&log, "/runs/*/results/*/fixes/*");
+    assert!(fixes.len() >= 2, "{log}");
+    let mut text = FIXABLE.to_owned();
+    let mut edits: Vec<(usize, usize, String)> =
+        at(&log, "/runs/*/results/*/fixes/*/artifactChanges/*/replacements/*")
+            .iter()
+            .map(|edit| {
+                let number =
+                    |name: &str| usize::try_from(edit["deletedRegion"][name].as_u64().unwrap()).unwrap();
+                let inserted = edit["insertedContent"]["text"].as_str().unwrap().to_owned();
+                (number("byteOffset"), number("byteLength"), inserted)
+            })
+            .collect();
+    edits.sort();
+    edits.dedup();
+    for (start, length, inserted) in edits.iter().rev() {
+        text.replace_range(*start..start + length, inserted);
+    }
+    assert!(text.contains("float tile[32][33];") && !text.contains("powf"), "{text}");
+    let before = fingerprints(&log);
+    assert_eq!(before.len(), before.iter().collect::<std::collections::HashSet<_>>().len(), "{before:?}");
+    folder.write("k.cu", format!("// one more line\n{FIXABLE}")).unwrap();
+    assert_eq!(fingerprints(&sarif(&folder, &["k.cu"])), before);
+    folder.write("k.cu", format!("{FIXABLE}{}", FIXABLE.replace("void k(", "void k2("))).unwrap();
+    let twice = fingerprints(&sarif(&folder, &["k.cu"]));
+    assert!(before.iter().all(|known| twice.contains(known)) && twice.len() > before.len(), "{twice:?}");
+}
+
 #[test]
 fn a_pipe_gets_no_colours_and_a_terminal_is_asked_by_name_only() {
     let folder = Folder::with(&[("k.cu", format!("{STRIDED}// \u{1b}[31m\n"))]).unwrap();

@@ -103,6 +103,10 @@ fn a_module_is_made_faster_and_keeps_its_name_its_keys_and_its_original() {
     command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
     let run = finish(&mut command).unwrap();
     assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    let planned = endpoint.questions()[0].text();
+    assert!(planned.contains("by torch.profiler on the CPU"), "{planned}");
+    let line = 1 + MODEL.lines().position(|line| line.contains("total = total +")).unwrap();
+    assert!(planned.contains(&format!("- model.py:{line}: ")) && planned.contains("aten::mul"), "{planned}");
     let events: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let attempts: Vec<(&str, bool)> = events
         .iter()

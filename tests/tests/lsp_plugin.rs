@@ -230,6 +230,89 @@ fn a_profile_is_told_at_its_lines_and_made_again_when_the_file_is_saved() {
 }
 
 #[test]
+fn a_file_that_is_opened_again_has_its_profile_at_once() {
+    let strided = TEXT.replace("powf(x[i], 3.0f)", "x[(i * 32) % n]");
+    let mut editor = Editor::new(&strided, plugin(), Value::Null);
+    let uri = editor.uri.clone();
+    let profile = json!({"command": "stitchcuda.profile", "arguments": [uri]});
+    editor.server.request("workspace/executeCommand", &profile).unwrap();
+    editor.job(|job| job["kind"] == "profile" && job["state"] == "done");
+    let heat = editor.ask("stitchcuda/heat", json!({"textDocument": {"uri": uri}}));
+    assert_ne!(heat["lines"], json!([]));
+    let is_strided = |found: &Value| found["code"] == "ncu/uncoalesced-access";
+    let has =
+        |message: &Value| message["diagnostics"].as_array().is_some_and(|all| all.iter().any(is_strided));
+    // The editor is started anew, and nothing is asked for.
+    let mut again = editor.again(&strided);
+    again.server.published(has).unwrap();
+    let told = again.ask("stitchcuda/heat", json!({"textDocument": {"uri": uri}}));
+    assert_eq!(told["lines"], heat["lines"]);
+    let jobs = again.ask("stitchcuda/jobs", json!({}));
+    let profiles = jobs["jobs"].as_array().unwrap().iter().filter(|job| job["kind"] == "profile").count();
+    assert_eq!(profiles, 0, "nothing ran: {jobs}");
+    // In the same server too, where the file was closed meanwhile. What is told of it is the same, so nothing says when it is there.
+    again.server.notify("textDocument/didClose", &json!({"textDocument": {"uri": uri}})).unwrap();
+    again.server.open(&uri, &strided).unwrap();
+    let begun = std::time::Instant::now();
+    while again.ask("stitchcuda/heat", json!({"textDocument": {"uri": uri}}))["lines"] != heat["lines"] {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "no profile after a minute");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_is_not_opened_as_it_was_profiled_has_no_profile() {
+    let mut editor = Editor::new(TEXT, plugin(), Value::Null);
+    let uri = editor.uri.clone();
+    let profile = json!({"command": "stitchcuda.profile", "arguments": [uri]});
+    editor.server.request("workspace/executeCommand", &profile).unwrap();
+    editor.job(|job| job["kind"] == "profile" && job["state"] == "done");
+    let other = TEXT.replace("256>>>", "128>>>");
+    editor.folder.write("e.cu", &other).unwrap();
+    let mut again = editor.again(&other);
+    // What is asked now is answered after what was told of the open file would have been.
+    let compile = json!({"command": "stitchcuda.recompile", "arguments": [uri]});
+    again.server.request("workspace/executeCommand", &compile).unwrap();
+    again.job(|job| job["kind"] == "compile" && job["state"] == "done");
+    let heat = again.ask("stitchcuda/heat", json!({"textDocument": {"uri": uri}}));
+    let traffic = heat["lines"].as_array().unwrap().iter().filter(|line| line["quantity"] == "traffic");
+    assert_eq!(traffic.count(), 0, "{heat}");
+}
+
+#[test]
+fn a_save_whose_program_takes_long_is_sampled_and_says_so() {
+    let long = TEXT
+        .replace("powf(x[i], 3.0f)", "x[(i * 32) % n]")
+        .replace("  if (i < n)", "  float sum = 0;\n  for (int round = 0; round < 2000; ++round) sum = sum * 0.5f + round;\n  i %= n;\n  if (i < n)")
+        .replace("x[(i * 32) % n]", "sum + x[(i * 32) % n]")
+        .replace("<<<1, 256>>>", "<<<20000, 256>>>");
+    let mut editor = Editor::new(&long, plugin(), json!({"onSave": {"profile": "always"}}));
+    let uri = editor.uri.clone();
+    let saved = json!({"textDocument": {"uri": uri}});
+    // Whether it has a `main` is seen when it was analysed.
+    editor.server.published(|message| message["uri"] == uri.as_str()).unwrap();
+    editor.server.notify("textDocument/didSave", &saved).unwrap();
+    let is_said =
+        |job: &Value| job["note"].as_str().is_some_and(|note| note.contains("Not all blocks were simulated"));
+    let said = editor.job(is_said);
+    assert!(said["note"].as_str().unwrap().contains("of 20,000 blocks of `energy`"), "{said}");
+    let about = json!({"textDocument": {"uri": uri}});
+    let begun = std::time::Instant::now();
+    let line = loop {
+        let heat = editor.ask("stitchcuda/heat", about.clone());
+        let line =
+            heat["lines"].as_array().unwrap().iter().find(|line| line["quantity"] == "traffic").cloned();
+        if let Some(line) = line {
+            break line;
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "no profile after a minute: {heat}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    assert_eq!(line["line"], 6, "{line}");
+    editor.no_process_is_left();
+}
+
+#[test]
 fn what_names_nothing_is_refused_in_words() {
     let mut editor = Editor::new(TEXT, plugin(), Value::Null);
     for (method, params, said) in [

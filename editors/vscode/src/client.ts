@@ -21,7 +21,8 @@ export const SELECTOR: { scheme: string; language: string }[] = [
 class AskForPlugin implements StaticFeature {
   fillClientCapabilities(capabilities: ClientCapabilities): void {
     const experimental = (capabilities.experimental ??= {}) as Record<string, unknown>;
-    experimental.stitchcuda = { jobs: true, review: true, status: true };
+    // The editor shows the findings at a place in the same box as its hover.
+    experimental.stitchcuda = { jobs: true, review: true, status: true, diagnosticsInHover: true };
   }
   initialize(): void {}
   getState(): FeatureState {

@@ -23,6 +23,7 @@ export function registerCommands(extension: Extension): vscode.Disposable[] {
     "stitchcuda.showVerdict": (job?: Job) => extension.results.showVerdict(job),
     "stitchcuda.compileFile": () => onEditor((editor) => serverCommand(extension, "stitchcuda.recompile", uriOf(extension, editor))),
     "stitchcuda.profileFile": () => onEditor((editor) => profile(extension, editor)),
+    "stitchcuda.importProfileFile": (file?: unknown) => importProfile(extension, file),
     "stitchcuda.toggleHeat": () => extension.heat.toggle(),
     "stitchcuda.togglePause": () => extension.running().sendRequest(pause, { paused: !extension.status.last?.paused }),
     "stitchcuda.cancelJob": (job?: Job) => cancel(extension, job),
@@ -91,11 +92,30 @@ async function verify(extension: Extension, editor: vscode.TextEditor, given: un
 }
 
 /** Heat is what a profile is for, so it is turned on. */
+async function turnHeatOn({ heat }: Extension): Promise<void> {
+  if (!heat.isOn) {
+    await heat.toggle();
+  }
+}
+
+/** What profilers write. */
+const PROFILES = { Profiles: ["ncu-rep", "nsys-rep", "sqlite", "csv", "json", "gz", "xml", "txt"], "All Files": ["*"] };
+
+/** Reads what a profiler wrote: the file that is given, or one that the person picks. */
+async function importProfile(extension: Extension, given: unknown): Promise<unknown> {
+  const client = extension.running();
+  const pick = { title: "Import a Profile", openLabel: "Import", filters: PROFILES };
+  const file = given instanceof vscode.Uri ? given : (await vscode.window.showOpenDialog(pick))?.[0];
+  if (!file) {
+    return undefined;
+  }
+  await turnHeatOn(extension);
+  return serverCommand(extension, "stitchcuda.importProfile", client.code2ProtocolConverter.asUri(file));
+}
+
 async function profile(extension: Extension, editor: vscode.TextEditor): Promise<unknown> {
   await editor.document.save();
-  if (!extension.heat.isOn) {
-    await extension.heat.toggle();
-  }
+  await turnHeatOn(extension);
   return serverCommand(extension, "stitchcuda.profile", uriOf(extension, editor));
 }
 

@@ -83,7 +83,7 @@ export interface HeatNumber {
   quantity: string;
   label: string;
   value: number;
-  unit: "count" | "bytes" | "ratio";
+  unit: "count" | "bytes" | "ratio" | "seconds";
   subject: string;
   heat?: number | null;
   source: string;

@@ -6,14 +6,38 @@ export function speedup(gain: number, device: string | undefined): string {
   return `${gain.toFixed(2)}×${estimated}`;
 }
 
+/** Seconds in three digits: `3.20 ms`. */
+function time(seconds: number): string {
+  const units: [number, string][] = [
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "µs"],
+  ];
+  const [size, name] = units.find(([size]) => seconds >= size) ?? [1e-9, "ns"];
+  return `${(seconds / size).toPrecision(3)} ${name}`;
+}
+
 /** A number with its unit. */
-export function quantity(value: number, unit: "count" | "bytes" | "ratio"): string {
+export function quantity(value: number, unit: "count" | "bytes" | "ratio" | "seconds"): string {
   switch (unit) {
     case "ratio":
       return `${Math.round(value * 100)}%`;
     case "bytes":
       return value >= 1024 ? `${(value / 1024).toFixed(1)} KiB` : `${value} bytes`;
+    case "seconds":
+      return duration(value);
     case "count":
-      return String(value);
+      return String(Math.round(value * 100) / 100);
+    case "seconds":
+      return time(value);
   }
 }
+
+/** Seconds in the unit that leaves something before the point, with three digits. */
+function duration(seconds: number): string {
+  const [unit, size] = DURATIONS.find(([, size]) => seconds >= size) ?? NANOSECONDS;
+  return `${Number((seconds / size).toPrecision(3))} ${unit}`;
+}
+
+const NANOSECONDS: [string, number] = ["ns", 1e-9];
+const DURATIONS: [string, number][] = [["s", 1], ["ms", 1e-3], ["µs", 1e-6], NANOSECONDS];

@@ -3,10 +3,14 @@
 //! It needs no network and gives the same plan for the same text. Whether a rewrite is worth its while is for the Verifier to say; whether
 //! it is allowed, the rule that proposes it has shown.
 
-use std::collections::HashSet;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashSet};
 
 use stitch_analysis::rewrites::{self, Gain, Proposal as Rewriting, Rewrite};
 use stitch_analysis::{Analysis, Language, Workspace};
+use stitch_findings::Code;
+use stitch_profiles::brief::{self as profile, Limit};
+use stitch_profiles::units;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Brief, Engine, EngineError, Feedback, Proposal, Watch};
@@ -73,22 +77,91 @@ fn proposals(brief: &Brief) -> Vec<(String, Rewriting)> {
         .collect()
 }
 
-/// One task a rule and function: its places are alike, and judged together.
+/// One task a rule and function: its places are alike, and judged together. What the profile expects most of goes first; of what it says nothing, the
+/// kernel that costs most.
 fn plan(brief: &Brief) -> Plan {
     let proposals = proposals(brief);
-    let mut tasks: Vec<(u8, Task)> = Vec::new();
+    let expected = Expected::of(brief);
+    let mut tasks: Vec<(Rank, Task)> = Vec::new();
     for (function, proposal) in &proposals {
         let Rewriting::Rewrite(rewrite) = proposal else { continue };
         let Some(order) = order(&rewrite.expected, &brief.device) else { continue };
-        let task = task(function, rewrite);
-        let is_known = |(_, known): &(u8, Task)| known.rewrite == task.rewrite && known.scope == task.scope;
-        if !tasks.iter().any(is_known) {
-            tasks.push((order, task));
+        let mut task = task(function, rewrite);
+        let is_known = |(_, known): &(Rank, Task)| known.rewrite == task.rewrite && known.scope == task.scope;
+        if tasks.iter().any(is_known) {
+            continue;
         }
+        let rank = expected.rank(function, &rewrite.expected, order);
+        if rank.gain >= WORTH {
+            let gain = units::percent(rank.gain);
+            task.expected_gain =
+                format!("{}; at most about {gain} of all, by the profile", task.expected_gain);
+        }
+        tasks.push((rank, task));
     }
-    tasks.sort_by_key(|(order, _)| *order);
+    tasks.sort_by(|(a, _), (b, _)| a.before(b));
     let tasks: Vec<Task> = tasks.into_iter().map(|(_, task)| task).collect();
     Plan { summary: summary(&tasks, &proposals, &brief.current), tasks }
+}
+
+/// A gain of less is not told.
+const WORTH: f64 = 0.005;
+
+/// Where a task stands among the others.
+#[derive(Clone, Copy, Debug)]
+struct Rank {
+    /// What the profile expects of it, from 0 to 1 of the cost of all kernels; 0 where it says nothing.
+    gain: f64,
+    /// The part of its kernel in that cost.
+    share: f64,
+    /// By what it makes fewer.
+    order: u8,
+}
+
+impl Rank {
+    fn before(&self, other: &Self) -> Ordering {
+        let by_gain = other.gain.total_cmp(&self.gain);
+        by_gain.then(other.share.total_cmp(&self.share)).then(self.order.cmp(&other.order))
+    }
+}
+
+/// What a profile of the reference says about kernels.
+#[derive(Debug, Default)]
+struct Expected {
+    limits: Vec<Limit>,
+    shares: BTreeMap<String, f64>,
+}
+
+impl Expected {
+    /// Nothing where the code is no longer what was profiled: what limited it may be gone.
+    fn of(brief: &Brief) -> Self {
+        match brief.recorded.as_ref().filter(|_| brief.reference == brief.current) {
+            Some(profile) => Self { limits: profile::limits(profile), shares: profile::shares(profile) },
+            None => Self::default(),
+        }
+    }
+
+    fn rank(&self, function: &str, gain: &Gain, order: u8) -> Rank {
+        let base = function.rsplit("::").next().unwrap_or(function);
+        let codes = limits_of(gain);
+        let is_it = |limit: &&Limit| limit.kernel == base && codes.contains(&limit.code);
+        let gain = self.limits.iter().filter(is_it).map(|limit| limit.gain).fold(0.0, f64::max);
+        Rank { gain, share: self.shares.get(base).copied().unwrap_or(0.0), order }
+    }
+}
+
+/// What a profile calls that which a rewrite makes less of.
+fn limits_of(gain: &Gain) -> &'static [Code] {
+    match gain {
+        Gain::Sectors { .. } => {
+            &[Code::NCU_UNCOALESCED_ACCESS, Code::NCU_MISALIGNED_ACCESS, Code::NCU_LOCAL_MEMORY]
+        }
+        Gain::Wavefronts { .. } => &[Code::NCU_BANK_CONFLICT],
+        Gain::Atomics { .. } => &[Code::NCU_ATOMIC_CONTENTION],
+        Gain::Instructions { .. } => &[Code::NCU_DIVERGENCE, Code::NCU_DOUBLE_PRECISION],
+        Gain::Registers { .. } => &[Code::NCU_SPILL, Code::NCU_LOW_OCCUPANCY],
+        Gain::Safety { .. } => &[],
+    }
 }
 
 /// What moves most goes first. `None` for what makes nothing faster, or nothing that the device shows: a simulated one has no
@@ -194,6 +267,11 @@ fn code(brief: &Brief, task: &Task) -> Proposal {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use stitch_profiles::kernel::{Estimate, KernelLaunch, KernelName, Work};
+    use stitch_profiles::profile::{Profile, Way};
+
     use super::*;
 
     const TEXT: &str = "__global__ void squares(float* y, const float* x, int n) {\n\
@@ -222,6 +300,33 @@ mod tests {
         assert!(!explanation.is_empty());
         let after = Brief { current: text, ..brief(&[]) };
         assert!(matches!(code(&after, task), Proposal::Declined { .. }));
+    }
+
+    #[test]
+    fn what_the_profile_expects_most_of_goes_first() {
+        let text = "__global__ void small(float* y, const float* x) { y[threadIdx.x] = powf(x[threadIdx.x], 2.0f); }\n\
+                    __global__ void large(float* y, const float* x) { y[threadIdx.x] = powf(x[threadIdx.x], 2.0f); }\n";
+        let launch = |name: &str, cycles| KernelLaunch {
+            kernel: KernelName { base: name.into(), ..KernelName::default() },
+            estimate: Some(Estimate::of([(Work::Instructions, cycles)])),
+            ..KernelLaunch::default()
+        };
+        let mut seen = Profile::new("k.cu", Way::default());
+        seen.launches = vec![launch("small", 10.0), launch("large", 90.0)];
+        let of = |recorded| {
+            let current = text.to_owned();
+            let tasks =
+                plan(&Brief { reference: current.clone(), current, recorded, ..Brief::default() }).tasks;
+            let powers = |task: &&Task| task.rewrite.as_deref() == Some("rewrite/powers-to-products");
+            tasks.iter().filter(powers).map(|task| task.scope.join("")).collect::<Vec<_>>()
+        };
+        assert_eq!(of(None), ["small", "large"]);
+        assert_eq!(of(Some(Arc::new(seen))), ["large", "small"]);
+        // A known gain goes before a large kernel, and that before what is usual for its kind.
+        let rank = |gain, share, order| Rank { gain, share, order };
+        let mut ranks = [rank(0.0, 0.1, 0), rank(0.0, 0.9, 3), rank(0.2, 0.1, 2)];
+        ranks.sort_by(Rank::before);
+        assert_eq!(ranks.map(|rank| rank.order), [2, 3, 0]);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! What plans and codes, as the loop sees it: what it is shown, and what it answers.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use stitch_findings::{Finding, Span};
+use stitch_profiles::profile::Profile;
 
 use crate::{Plan, Task};
 
@@ -30,6 +33,8 @@ pub struct Brief {
     pub findings: Vec<Finding>,
     /// What was measured of `current`, as a text for people and models: one table, with where it comes from.
     pub profile: String,
+    /// What profilers saw of `reference`.
+    pub recorded: Option<Arc<Profile>>,
     /// What was tried, oldest first.
     pub tried: Vec<Tried>,
     /// Tokens that may still be spent; `None` for as many as it takes.

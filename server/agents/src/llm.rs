@@ -4,6 +4,7 @@
 //! wrong with it; then it counts as unusable. Each exchange is handed to the watch, failed ones too, so that a run shows what was
 //! sent and what came.
 
+use stitch_profiles::brief::tokens as estimated;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Reading, Source, read_code, read_plan, spoken};
@@ -12,9 +13,6 @@ use crate::edit::Scope;
 use crate::engine::{Brief, Engine, EngineError, Exchange, Feedback, Proposal, Tokens, Watch};
 use crate::prompts::{Length, Prompts, Request};
 use crate::{Plan, Task};
-
-/// Bytes of code and English that make a token, where an endpoint does not count.
-const BYTES_A_TOKEN: u64 = 4;
 
 /// A model that plans and codes.
 pub struct Llm {
@@ -336,10 +334,6 @@ fn raise_the_limit(chat: &Chat) -> String {
                 .to_owned()
         }
     }
-}
-
-fn estimated(bytes: usize) -> u64 {
-    (bytes as u64).div_ceil(BYTES_A_TOKEN)
 }
 
 /// What an exchange cost: as the endpoint counts, or estimated. A question that no answer came to may have cost nothing; one whose answer

@@ -8,11 +8,13 @@ mod brief;
 mod conclude;
 mod decide;
 mod evaluate;
+mod record;
 
 use std::sync::Mutex;
 use std::time::Instant;
 
 use serde::Serialize;
+use stitch_profiles::profile::Profile;
 use tokio_util::sync::CancellationToken;
 
 pub use aim::{Aim, AimError, PythonAim, aim, aim_python};
@@ -169,8 +171,38 @@ impl<E: Engine> Work<'_, E> {
         let begun = Instant::now();
         let reference = self.reference();
         let progress = |stage: &str| self.observer.on(&Event::Stage { stage, about: "" });
-        let Baseline { cost, profile } = self.judgement.baseline(&reference, &progress, self.cancel).await?;
-        Ok(Entry::Baseline { cost, profile, seconds: begun.elapsed().as_secs_f64() })
+        let baseline = self.judgement.baseline(&reference, &progress, self.cancel).await?;
+        let Baseline { cost, profile, recorded } = baseline;
+        let recorded = match recorded {
+            Some(recorded) => Ok(recorded),
+            None => self.profile(&reference).await?,
+        };
+        let recorded = match recorded {
+            Ok(recorded) => {
+                self.run.write_profile(&recorded)?;
+                record::made(&recorded)
+            }
+            Err(why) => record::not_made(&why),
+        };
+        Ok(Entry::Baseline { cost, profile, recorded, seconds: begun.elapsed().as_secs_f64() })
+    }
+
+    /// What profilers see of the reference in their share of the time, or why they see nothing. That is no trouble of the run.
+    async fn profile(&self, reference: &Version) -> Result<Result<Profile, String>, OptimizeError> {
+        self.observer.on(&Event::Stage { stage: "profiling the reference", about: "" });
+        let progress = |stage: &str| self.observer.on(&Event::Stage { stage, about: "" });
+        let limit = record::share_of(&self.run.manifest().budget);
+        // Ended with the run, or with its share.
+        let cancel = self.cancel.child_token();
+        let profile = self.judgement.profile(reference, limit, &progress, &cancel);
+        let profile = match tokio::time::timeout(limit, profile).await {
+            Ok(profile) => profile,
+            Err(_) => Err(format!("it took longer than its share of the time, {} s", limit.as_secs())),
+        };
+        if self.cancel.is_cancelled() {
+            return Err(OptimizeError::Cancelled);
+        }
+        Ok(profile)
     }
 
     async fn plan(&mut self, reason: Option<String>) -> Result<Entry, OptimizeError> {

@@ -7,6 +7,7 @@ use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use stitch_analysis::Language;
 use stitch_findings::Finding;
+use stitch_profiles::brief as profile;
 
 use crate::edit::{Lines, Scope, line_diff};
 use crate::engine::{Brief, EngineError, Feedback, Tried};
@@ -18,6 +19,12 @@ const MOST_FINDINGS: usize = 20;
 const MOST_TRIED: usize = 12;
 /// So many tasks a plan should have at most.
 const MOST_TASKS: usize = 6;
+
+/// Tokens that the profile of the reference may take of a planner's prompt, by the estimate of [`profile::tokens`]. Five kernels with their limits and
+/// worst lines take about as many; it is a tenth of the least that models of today read at once (16,384), and less than the code itself.
+const PROFILE_TOKENS: u64 = 1_500;
+/// The same of a coder's, who has a task and needs the numbers behind it.
+const CODER_PROFILE_TOKENS: u64 = 500;
 
 /// The templates by name.
 const TEMPLATES: [(&str, &str); 9] = [
@@ -176,6 +183,7 @@ struct Shown<'a> {
     fence: String,
     findings: Vec<ShownFinding>,
     findings_left_out: usize,
+    recorded: String,
     profile: &'a str,
     tried: &'a [Tried],
     most_tasks: usize,
@@ -219,6 +227,7 @@ impl<'a> Shown<'a> {
             fence: fence_for(&brief.current),
             findings: shown_findings(&brief.current, &brief.findings, most),
             findings_left_out: brief.findings.len().saturating_sub(most),
+            recorded: if is_full { recorded(request, brief) } else { String::new() },
             profile: if is_full { brief.profile.trim() } else { "" },
             tried: if is_full { &brief.tried[latest..] } else { &[] },
             most_tasks: MOST_TASKS,
@@ -228,6 +237,17 @@ impl<'a> Shown<'a> {
             feedback,
         }
     }
+}
+
+/// The profile of the reference as it is told. A Coder gets it while the lines are still those that were profiled.
+fn recorded(request: Request<'_>, brief: &Brief) -> String {
+    let is_current = brief.reference == brief.current;
+    let budget = match (request.is_plan(), is_current) {
+        (true, _) => PROFILE_TOKENS,
+        (false, true) => CODER_PROFILE_TOKENS,
+        (false, false) => return String::new(),
+    };
+    brief.recorded.as_ref().map(|recorded| profile::brief(recorded, budget)).unwrap_or_default()
 }
 
 #[derive(Serialize)]

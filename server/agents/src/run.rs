@@ -3,6 +3,7 @@
 //! ```text
 //! run.json                  what was asked for: target, device, engine, budget
 //! reference/FILE            the code as it was
+//! profile.json              what profilers saw of it
 //! history/0001.json …       what happened, in order: baseline, plans, attempts, conclusion
 //! attempts/0001/FILE …      the text of each candidate
 //! exchanges/0001-coder.json every question to a model, and its answer
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stitch_profiles::profile::Profile;
 
 pub use entry::{Attempt, Conclusion, Entry, Outcome, Why};
 pub(crate) use entry::{attempts, best, composed, offered, tried};
@@ -73,6 +75,7 @@ const MANIFEST: &str = "run.json";
 const LOCK: &str = "lock";
 const HISTORY: &str = "history";
 const PATCH: &str = "best.patch";
+const PROFILE: &str = "profile.json";
 
 /// A run that this process works on; no other can until it is dropped.
 #[derive(Debug)]
@@ -211,6 +214,19 @@ impl Run {
     /// The copy of the code as it was.
     pub fn reference_path(&self) -> PathBuf {
         self.folder.join("reference").join(self.manifest.file_name())
+    }
+
+    /// Writes down what profilers saw of the reference.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn write_profile(&self, profile: &Profile) -> Result<(), RunError> {
+        write_json(&self.folder.join(PROFILE), profile)
+    }
+
+    /// What profilers saw of the reference; `None` where there is nothing that can be read, as in a run of an older version.
+    pub fn profile(&self) -> Option<Profile> {
+        read_json(&self.folder.join(PROFILE)).ok()
     }
 
     /// Writes down what happened; of an attempt that may be offered, also its patch.

@@ -8,12 +8,11 @@ mod torch;
 mod work;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
 use stitch_profiles::profile::Profile;
-use stitch_profiles::python::Workspace;
 use stitch_profiles::{kernel, system};
 use stitch_verifier::profile::ladder::{LADDER, Rung};
 use stitch_verifier::simulation::Report as Simulated;
@@ -38,7 +37,10 @@ pub struct Arguments {
     /// On a GPU, profile a program in this way only: ncu+nsys, ncu or nsys. Else the best that works here
     #[arg(long, value_name = "WAY", value_parser = way, conflicts_with = "import")]
     by: Option<Rung>,
-    /// Simulate only this share of the blocks: counters are scaled up, and results are wrong
+    /// Measure again, although nothing has changed since it was measured before
+    #[arg(long, conflicts_with = "import")]
+    fresh: bool,
+    /// Simulate only this share of the blocks: counters are those of the share, and results are wrong
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sample: Option<f64>,
     /// Write a page of HTML for a browser, which needs nothing else
@@ -145,14 +147,4 @@ impl Shown {
         }
         Ok(written.map_or_else(|worse| status.worse(worse), |()| status))
     }
-}
-
-/// Files of the working folder that are looked at, to find those that a trace names.
-const MOST_FILES: usize = 100_000;
-
-/// The person's own Python files: what of a folder no `.gitignore` leaves out.
-fn workspace(folder: &Path) -> Workspace {
-    let entries = ignore::Walk::new(folder).filter_map(|entry| Some(entry.ok()?.into_path()));
-    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
-    Workspace { folders: vec![folder.to_owned()], files: files.take(MOST_FILES).collect() }
 }

@@ -11,6 +11,7 @@ mod call;
 mod code;
 mod evidence;
 mod finding;
+mod link;
 mod measurement;
 mod nest;
 mod store;

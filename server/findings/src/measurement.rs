@@ -28,13 +28,15 @@ pub enum Quantity {
     GpuTime,
     /// A line's part of the samples that a profiler took of its kernel's warps.
     SampleShare,
+    /// How many times what they need the accesses of a line ask for, where nobody sampled its kernel.
+    AccessExcess,
 }
 
 /// The unit of a [`Quantity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// A plain count.
+    /// A plain number.
     Count,
     /// Bytes.
     Bytes,
@@ -48,7 +50,7 @@ impl Quantity {
     /// The unit its values are in.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Registers | Self::Barriers => Unit::Count,
+            Self::Registers | Self::Barriers | Self::AccessExcess => Unit::Count,
             Self::TheoreticalOccupancy | Self::SampleShare => Unit::Ratio,
             Self::GpuTime => Unit::Seconds,
             Self::SharedMemory
@@ -61,7 +63,7 @@ impl Quantity {
 
     /// Whether it is about a single line, and not about a kernel as a whole.
     pub fn is_of_a_line(self) -> bool {
-        matches!(self, Self::GpuTime | Self::SampleShare)
+        matches!(self, Self::GpuTime | Self::SampleShare | Self::AccessExcess)
     }
 
     /// What a person calls it.
@@ -77,6 +79,7 @@ impl Quantity {
             Self::TheoreticalOccupancy => "theoretical occupancy",
             Self::GpuTime => "time of the GPU",
             Self::SampleShare => "of the kernel's samples",
+            Self::AccessExcess => "times what its accesses need",
         }
     }
 }

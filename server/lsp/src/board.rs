@@ -142,6 +142,12 @@ pub fn all(session: &Session) -> Vec<Shown> {
     session.jobs.list().into_iter().filter(is_shown).map(|info| session.board.show(info)).collect()
 }
 
+/// Whether a job has ended.
+pub fn is_over(session: &Session, job: JobId) -> bool {
+    let is_over = |info: &JobInfo| !matches!(info.state, State::Queued | State::Running);
+    session.jobs.list().iter().any(|info| info.id == job && is_over(info))
+}
+
 /// Tells a plugin how a job is now, if it wants to know and was not told so before.
 pub fn tell(session: &Session, job: JobId) {
     if !session.features().plugin.jobs {

@@ -19,6 +19,8 @@ pub struct ClientFeatures {
     pub encoding: Encoding,
     /// Shows other places with a diagnostic.
     pub related_information: bool,
+    /// Shows a link with a diagnostic's code.
+    pub code_description: bool,
     /// Gives `data` of a diagnostic back.
     pub diagnostic_data: bool,
     /// Shows Markdown in hovers.
@@ -61,6 +63,8 @@ pub struct Plugin {
     pub review: bool,
     /// Shows the state of the server.
     pub status: bool,
+    /// Shows the findings at a place beside its hover, so that the hover need not repeat them.
+    pub diagnostics_in_hover: bool,
 }
 
 impl ClientFeatures {
@@ -75,6 +79,7 @@ impl ClientFeatures {
         Self {
             encoding: encoding(capabilities),
             related_information: is("/textDocument/publishDiagnostics/relatedInformation"),
+            code_description: is("/textDocument/publishDiagnostics/codeDescriptionSupport"),
             diagnostic_data: is("/textDocument/publishDiagnostics/dataSupport"),
             markdown: lists("/textDocument/hover/contentFormat", "markdown"),
             nested_symbols: is("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
@@ -93,6 +98,7 @@ impl ClientFeatures {
                 jobs: is("/experimental/stitchcuda/jobs"),
                 review: is("/experimental/stitchcuda/review"),
                 status: is("/experimental/stitchcuda/status"),
+                diagnostics_in_hover: is("/experimental/stitchcuda/diagnosticsInHover"),
             },
         }
     }

@@ -58,6 +58,11 @@ impl Configuration {
         around.max_by_key(|folder| folder.components().count())
     }
 
+    /// The folders of the workspace.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        self.workspace().folders.iter().filter_map(|uri| Key::of(uri).to_path()).collect()
+    }
+
     /// The first folder of the workspace: what holds there is shown where no file is meant.
     pub fn first_folder(&self) -> Option<PathBuf> {
         self.workspace().folders.first().and_then(|uri| Key::of(uri).to_path())

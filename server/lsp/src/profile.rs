@@ -2,33 +2,35 @@
 //!
 //! There is one profile a document, of the text that was on disk when it was made.
 
+mod abroad;
+pub mod import;
 mod record;
+mod related;
+mod shown;
+mod told;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use stitch_analysis::{Analysis, FunctionKind, Language};
-use stitch_findings::{Batch, Finding, Producer, Span};
-use stitch_profiles::place::{self, Target};
+use stitch_analysis::{Analysis, Language};
+use stitch_findings::{Finding, Span};
 use stitch_profiles::profile::Profile as Recorded;
 use stitch_session::config::OnSaveProfile;
 use stitch_session::jobs::{JobError, JobId, JobKind, Limit, Request};
 
-use crate::configuration;
 use crate::documents::Document;
 use crate::optimize::target;
 use crate::session::Session;
 use crate::uri::Key;
 use crate::view::edit_between;
-use record::Made;
+use record::{Limits, Made, ON_SAVE_BUDGET};
+pub use shown::Shown;
+use told::{PRODUCERS, Told};
 
 /// How long the program may run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
-
-/// How long it may run where nobody asked for it but saved the file. A longer one keeps its last profile, which says that it is old.
-const ON_SAVE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A profile that took less is made again by itself when the file is saved.
 const SHORT: Duration = Duration::from_secs(10);
@@ -44,7 +46,7 @@ pub struct Moved {
     pub words: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Profile {
     text: Arc<str>,
     functions: Vec<Span>,
@@ -85,6 +87,23 @@ impl Profiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
+    /// Adds what was imported of a document to its last profile, which may say other things about the same text.
+    fn add(&self, key: &Key, text: &Arc<str>, functions: Vec<Span>, recorded: &Recorded) {
+        let last = self.last(key).filter(|last| *last.text == **text);
+        let mut profile = last.map(Arc::unwrap_or_clone).unwrap_or_else(|| Profile {
+            text: text.clone(),
+            functions,
+            lines: Vec::new(),
+            device: recorded.device.clone().unwrap_or_default(),
+            recorded: Recorded::new(recorded.target.clone(), recorded.way.clone()),
+            defects: Vec::new(),
+            // Nothing was run here, so nothing is run again by itself.
+            took: Duration::MAX,
+        });
+        profile.recorded.add(recorded);
+        self.keep(key, Arc::new(profile));
+    }
+
     fn keep(&self, key: &Key, profile: Arc<Profile>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), profile);
     }
@@ -105,11 +124,12 @@ enum Reason {
 }
 
 impl Reason {
-    /// How long the program may run.
-    fn limit(self) -> Duration {
+    /// What it may take. One that nobody asked for, and that takes longer, keeps its last profile, which says that it is old.
+    fn limits(self) -> Limits {
         match self {
-            Self::Saved => ON_SAVE_LIMIT,
-            Self::Asked => RUN_LIMIT,
+            // As long again as blocks are simulated in full, for the sample and the host's own work.
+            Self::Saved => Limits { run: ON_SAVE_BUDGET * 2, blocks: Some(ON_SAVE_BUDGET) },
+            Self::Asked => Limits { run: RUN_LIMIT, blocks: None },
         }
     }
 }
@@ -167,10 +187,9 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
         .limit(Limit::Processor);
     let (for_job, profiled) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
-        let began = Instant::now();
         let (text, language) = (profiled.text.to_source(), profiled.to_analyse().unwrap_or(Language::Cuda));
-        let made = record::record(&for_job, &profiled, path.clone(), name, reason.limit(), &context).await;
-        let Made { lines, device, recorded, defects } = match made {
+        let made = record::record(&for_job, &profiled, path.clone(), name, reason.limits(), &context).await;
+        let made = match made {
             // Nobody asked: the last profile stays, and says that it is old.
             Err(JobError::Failed(why)) if reason == Reason::Saved => {
                 context.note(format!("not profiled: {why}"));
@@ -178,51 +197,53 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
             }
             made => made?,
         };
-        let functions = Analysis::of(language, &text).function_spans();
-        let took = began.elapsed();
-        let profile = Arc::new(Profile { text, functions, lines, device, recorded, defects, took });
-        // Kept first: whoever reads what is told may save at once.
-        for_job.profiles.keep(&profiled.key, profile.clone());
-        tell(&for_job, &profiled, &path, &profile);
+        show(&for_job, &profiled, &path, (text, language), made);
         Ok(())
     });
     session.board.write(job.id(), |card| card.uri = Some(document.uri.to_string()));
     Ok(job.id())
 }
 
-/// Producers whose findings a profile makes.
-const PRODUCERS: [Producer; 4] = [Producer::Ncu, Producer::Nsys, Producer::Sanitizer, Producer::Sim];
+/// Keeps what was made of a text for its document, and tells it.
+fn show(
+    session: &Arc<Session>,
+    document: &Document,
+    path: &Path,
+    (text, language): (Arc<str>, Language),
+    made: Made,
+) {
+    let Made { lines, device, recorded, defects, took } = made;
+    let analysis = Analysis::of(language, &text);
+    let functions = analysis.function_spans();
+    let profile = Arc::new(Profile { text, functions, lines, device, recorded, defects, took });
+    // Kept first: whoever reads what is told may save at once.
+    session.profiles.keep(&document.key, profile.clone());
+    Told::of((path, &profile.text), &analysis, &profile.recorded, &profile.defects)
+        .put(session, document, &PRODUCERS);
+}
 
-/// Puts what rules say of a profile into the store, in place of what they said of the last.
-fn tell(session: &Arc<Session>, document: &Document, path: &Path, profile: &Profile) {
-    let analysis = Analysis::of(document.to_analyse().unwrap_or(Language::Cuda), &profile.text);
-    let functions = &analysis.outline().functions;
-    let kernels = functions.iter().filter(|function| function.kind == FunctionKind::Kernel);
-    let kernels: Vec<(String, Span)> =
-        kernels.map(|kernel| (kernel.name.to_string(), kernel.name_span)).collect();
-    let program = functions.iter().find(|function| &*function.name == "main").map(|main| main.name_span);
-    let target = Target { path, text: &profile.text, kernels: &kernels, program };
-    let mut findings = place::findings(&profile.recorded, &target);
-    findings.extend(profile.defects.iter().cloned());
-    let measurements = place::measurements(&profile.recorded, &target);
-    let mut documents = session.documents();
-    // Closed meanwhile: what is known is of no use to anyone.
-    let Some(open) = documents.get(&document.key).map(|open| open.text.to_source()) else { return };
-    let edit = edit_between(&profile.text, &open);
-    let key = document.key.as_str();
-    for producer in PRODUCERS {
-        let findings =
-            findings.iter().filter(|found| found.code.info().producer == producer).cloned().collect();
-        let measured = measurements.iter().filter(|found| found.provenance.producer == producer);
-        let mut batch = Batch::new(&*profile.text, &profile.functions, findings, measured.cloned().collect());
-        if let Some(edit) = edit {
-            batch.follow(&[edit], &*open);
-        }
-        documents.store.replace(key, producer, key, batch);
+/// A document was opened: what is kept of it from before is told at once, if it still holds, and what was imported. Nothing is built or run.
+pub fn opened(session: &Arc<Session>, document: Arc<Document>) {
+    let session = session.clone();
+    tokio::spawn(async move {
+        import::opened(&session, &document);
+        recall(&session, &document).await;
+    });
+}
+
+async fn recall(session: &Arc<Session>, document: &Document) {
+    let (Some(path), Some(language)) = (document.path.clone(), document.to_analyse()) else { return };
+    let text = document.text.to_source();
+    let is_on_disk = || std::fs::read_to_string(&path).ok().as_deref() == Some(&*text);
+    // Looking for a compiler starts programs, which only a trusted folder may name.
+    if !session.configuration.is_trusted() || !is_on_disk() {
+        return;
     }
-    drop(documents);
-    session.publisher.mark(vec![document.key.clone()]);
-    configuration::refresh(session);
+    let Some(made) = record::recall(session, document, &path).await else { return };
+    // One that was made meanwhile is newer.
+    if session.profiles.last(&document.key).is_none() {
+        show(session, document, &path, (text, language), made);
+    }
 }
 
 #[cfg(test)]

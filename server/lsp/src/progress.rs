@@ -48,7 +48,10 @@ pub async fn run(session: Arc<Session>, client: Client, mut events: Listener) {
             Happening::Progress { .. } => {}
         }
         session.status.update(&session.notices, |status| status.busy = !running.is_empty());
-        board::tell(&session, job);
+        // A job may be over while its notes are still told. Its end is told with the last of them.
+        if ended || !board::is_over(&session, job) {
+            board::tell(&session, job);
+        }
         if let Some(sender) = shown.get(&job) {
             // Its task ends only when the client did not accept the token.
             let _ = sender.send(happening);

@@ -148,7 +148,7 @@ impl LanguageServer for Server {
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
         let view = self.view().await.filter(|(_, config)| config.inlay_hints.enable);
         let hints = |(view, config): (View, Arc<Config>)| {
-            hints::hints(&view, params.range, config.inlay_hints.stale, &self.session.features())
+            hints::hints(&view, params.range, &config.inlay_hints, &self.session.features())
         };
         Ok(view.map(hints))
     }

@@ -28,7 +28,8 @@ use crate::elsewhere::Machines;
 use crate::headers::Headers;
 use crate::ingress::Phase;
 use crate::notices::Notices;
-use crate::profile::Profiles;
+use crate::profile::import::Imports;
+use crate::profile::{self, Profiles};
 use crate::publisher::Publisher;
 use crate::status::StatusLine;
 use crate::to_proto::{self, Publish, Target};
@@ -68,6 +69,8 @@ pub struct Session {
     pub board: Board,
     /// What the lines of programs move.
     pub profiles: Profiles,
+    /// What profilers wrote elsewhere.
+    pub imports: Imports,
     /// Whether the person wants nothing to be compiled by itself.
     pub paused: AtomicBool,
     /// The last compile of each document.
@@ -110,6 +113,7 @@ impl Session {
             jobs: Jobs::new(runtime.clone(), gone.child_token(), Jobs::processors()),
             board: Board::default(),
             profiles: Profiles::default(),
+            imports: Imports::default(),
             paused: AtomicBool::new(false),
             ready: Notify::new(),
             compiles: Compiles::default(),
@@ -184,6 +188,7 @@ impl Session {
             // Settings of a folder are read with its first document, and so are their mistakes.
             self.say_warnings();
             compile::start(self, &document, compile::Reason::Saved);
+            profile::opened(self, document);
         }
         if let Some(key) = outcome.closed {
             compile::forget(self, &key);
@@ -234,6 +239,8 @@ impl Session {
     /// The same, from what is there.
     pub fn view_now(&self, document: Arc<Document>) -> View {
         let mut view = View::new(document.clone(), self.features().encoding);
+        let path = document.path.as_deref();
+        view.profile = self.profiles.shown(&document.key, path, || document.text.to_source());
         let config = self.configuration.for_path(document.path.as_deref());
         let documents = self.documents();
         let Some(newest) = documents.get(&document.key) else { return view };

@@ -22,6 +22,9 @@ pub struct Diagnostic {
     /// The finding's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<&'static str>,
+    /// Where its subject is documented, for clients that show a link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_description: Option<CodeDescription>,
     /// Always [`SOURCE`].
     pub source: &'static str,
     /// What was found, and what to do.
@@ -32,6 +35,12 @@ pub struct Diagnostic {
     /// What a later request about it needs, for clients that keep it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
+}
+
+/// A link about a code.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CodeDescription {
+    href: &'static str,
 }
 
 /// A place that explains a diagnostic.
@@ -118,6 +127,11 @@ pub fn diagnostic(
         range: range(anchored.span, target.text, target.encoding),
         severity: if is_stale { DiagnosticSeverity::HINT } else { severity_of(severity) },
         code: Some(finding.code.as_str()),
+        code_description: finding
+            .code
+            .link()
+            .filter(|_| client.code_description)
+            .map(|href| CodeDescription { href }),
         source: SOURCE,
         message,
         related_information,
@@ -139,6 +153,7 @@ pub fn more(places: &[Span], target: Target<'_>) -> Option<Diagnostic> {
         range: range(*first, target.text, target.encoding),
         severity: DiagnosticSeverity::INFORMATION,
         code: None,
+        code_description: None,
         source: SOURCE,
         message,
         related_information: Vec::new(),

@@ -10,6 +10,7 @@ use stitch_findings::{AnchorState, Edit, Finding, Measurement, Span};
 use tower_lsp::ls_types::Range;
 
 use crate::documents::{Document, difference};
+use crate::profile::Shown;
 use crate::to_proto;
 
 /// Something found, where it is in the view's text.
@@ -34,6 +35,8 @@ pub struct View {
     pub findings: Vec<Placed<Finding>>,
     /// The measurements.
     pub measurements: Vec<Placed<Measurement>>,
+    /// The last profile, where there is one.
+    pub profile: Option<Shown>,
     analysis: Option<Arc<Analysis>>,
     moved: Option<Edit>,
 }
@@ -48,7 +51,15 @@ impl View {
             Some(analysis) if !is_of_this => edit_between(analysis.source(), &document.text.to_source()),
             _ => None,
         };
-        Self { document, encoding, findings: Vec::new(), measurements: Vec::new(), analysis, moved }
+        Self {
+            document,
+            encoding,
+            findings: Vec::new(),
+            measurements: Vec::new(),
+            profile: None,
+            analysis,
+            moved,
+        }
     }
 
     /// The analysis, in its own places.

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (nsys::read(&file)?, None)
     } else {
         let folders = files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
-        let (system, python) = python::read(&file, &Workspace { folders, files })?;
+        let (system, python) = python::read(&file, &Workspace { folders, files, from_elsewhere: true })?;
         (system, Some(python))
     };
     let told = system::explain(&system, python.as_ref());

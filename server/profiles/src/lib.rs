@@ -4,6 +4,7 @@
 //! over that model say what limits a kernel or a program, by how much, where, and what to do. No process is started here, and no file is
 //! opened that was not given.
 
+pub mod brief;
 pub mod kernel;
 pub mod ncu;
 pub mod note;
@@ -16,6 +17,7 @@ pub mod report;
 pub mod sanitizer;
 pub mod sniff;
 pub mod system;
+pub mod text;
 pub mod trace;
 pub mod units;
 mod utf16;

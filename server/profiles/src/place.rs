@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
-use stitch_findings::{Finding, Measurement, Place, Producer, Provenance, Quantity, Related, Span};
+use stitch_findings::{Finding, Measurement, Place, Producer, Provenance, Quantity, Related, Severity, Span};
 
-use crate::kernel::{self, LinePlace};
+use crate::kernel::{self, KernelLaunch, LinePlace, line_table};
 use crate::profile::Profile;
 use crate::python::LineSum;
-use crate::{system, units};
+use crate::{system, text, units};
 
 /// A text, and where its kernels are.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,20 @@ impl Target<'_> {
     fn kernel(&self, base: &str) -> Option<Span> {
         self.kernels.iter().find(|(name, _)| name == base).map(|(_, span)| *span)
     }
+}
+
+/// Whether a profile is about this text: it names one of its kernels, or a line of its file. One that was recorded elsewhere may be about others.
+pub fn speaks_of(profile: &Profile, target: &Target<'_>) -> bool {
+    let launched = profile.launches.iter().any(|launch| {
+        target.kernel(&launch.kernel.base).is_some() || launch.lines.iter().any(|line| target.is(&line.file))
+    });
+    let recorded = profile.system.iter().flat_map(|system| &system.kernels).flatten();
+    let mut recorded = recorded.map(|kernel| kernel::kernel_name(&kernel.name));
+    let mut python = profile.python.iter().flat_map(|python| &python.lines);
+    launched
+        || recorded.any(|name| target.kernel(&name.base).is_some())
+        || python.any(|line| target.is(&line.file))
+        || profile.defects.iter().any(|defect| defect.place().is_some_and(|place| target.is(&place.file)))
 }
 
 /// The findings about one text: of each kernel's launches, of the program, of its lines of Python, and of defects. One place is told one thing once.
@@ -88,9 +102,7 @@ pub fn findings(profile: &Profile, target: &Target<'_>) -> Vec<Finding> {
     }
     if let Some(system) = &profile.system {
         for insight in system::explain(system, profile.python.as_ref()) {
-            if let Some(span) = system_span(&insight, target) {
-                add(insight.finding(span));
-            }
+            of_program(&insight, target).into_iter().for_each(&mut add);
         }
     }
     for defect in &profile.defects {
@@ -102,17 +114,43 @@ pub fn findings(profile: &Profile, target: &Target<'_>) -> Vec<Finding> {
     findings
 }
 
-fn system_span(insight: &system::Insight, target: &Target<'_>) -> Option<Span> {
-    if let Some(line) = insight.lines.first() {
-        return target.is(&line.file).then(|| target.line(line.line, None)).flatten();
+/// What is told of the program: at each of the lines of this text that cause it, the first as it is and the others as hints; else at the kernel,
+/// or where the program is told.
+fn of_program(insight: &system::Insight, target: &Target<'_>) -> Vec<Finding> {
+    if insight.lines.is_empty() {
+        let span = match &insight.kernel {
+            Some(name) => target.kernel(&kernel::kernel_name(name).base),
+            None => target.program,
+        };
+        return span.map(|span| insight.finding(span)).into_iter().collect();
     }
-    match &insight.kernel {
-        Some(name) => target.kernel(&kernel::kernel_name(name).base),
-        None => target.program,
-    }
+    let place = |line: &system::SourceLine| -> Option<Place> {
+        if target.is(&line.file) {
+            return target.line(line.line, None).map(Place::Here);
+        }
+        let path = Path::new(&line.file);
+        let line = line.line.checked_sub(1).filter(|_| path.is_absolute())?;
+        Some(Place::File { path: path.to_owned(), line, column: 0 })
+    };
+    let found = insight.lines.iter().enumerate().filter_map(|(at, line)| {
+        let Some(Place::Here(span)) = place(line) else { return None };
+        let mut finding = insight.finding(span);
+        finding.message = format!("{} This line {}.", finding.message, line.what);
+        if at > 0 {
+            finding.severity = Severity::Hint;
+        }
+        let others = insight.lines.iter().enumerate().filter(|(other, _)| *other != at);
+        let related = others.filter_map(|(_, other)| {
+            Some(Related { place: place(other)?, message: format!("This line {}.", other.what) })
+        });
+        finding.related = related.collect();
+        Some(finding)
+    });
+    found.collect()
 }
 
-/// Numbers about single lines of one text: the time of the GPU by line of Python, and of a kernel's lines their part of its samples.
+/// Numbers about single lines of one text: the time of the GPU by line of Python, and of a kernel's lines their part of its samples, or where nobody
+/// sampled, as on the simulator, how many times what they need their accesses ask for.
 pub fn measurements(profile: &Profile, target: &Target<'_>) -> Vec<Measurement> {
     let device = profile.device.clone().unwrap_or_default();
     let provenance = |producer, tool: &str| Provenance {
@@ -129,31 +167,45 @@ pub fn measurements(profile: &Profile, target: &Target<'_>) -> Vec<Measurement> 
             value: line.kernel_ns as f64 / 1e9,
             subject: line.function.clone(),
             span,
-            note: Some(words(line)),
+            note: Some(words(line, profile)),
             provenance: provenance(Producer::Nsys, &profile.way.by),
         });
     }
     for launch in &profile.launches {
-        for line in launch.lines.iter().filter(|line| target.is(&line.file)) {
-            let (Some(share), Some(span)) = (line.share, target.line(line.line, Some(&line.text))) else {
-                continue;
-            };
-            measurements.push(Measurement {
-                quantity: Quantity::SampleShare,
-                value: share,
-                subject: launch.kernel.base.clone(),
-                span,
-                note: None,
-                provenance: provenance(Producer::Ncu, &launch.origin.tool),
-            });
-        }
+        let from = provenance(Producer::Ncu, &launch.origin.tool);
+        measurements.extend(of_launch(launch, target, &from));
     }
     measurements
 }
 
-/// What is said beside a line's time: `41% · 3 kernels`.
-fn words(line: &LineSum) -> String {
-    format!("{} · {}", units::percent(line.share), units::counted(line.launches, "kernel", "kernels"))
+fn of_launch(launch: &KernelLaunch, target: &Target<'_>, from: &Provenance) -> Vec<Measurement> {
+    let is_sampled = launch.lines.iter().any(|line| line.share.is_some());
+    let rows = line_table(launch);
+    let mut measurements = Vec::new();
+    for line in launch.lines.iter().filter(|line| target.is(&line.file)) {
+        let Some(span) = target.line(line.line, Some(&line.text)) else { continue };
+        let row = rows.iter().find(|row| row.place.line == line.line && row.place.file == line.file);
+        let excess = || row?.excess_ratio().map(|excess| (Quantity::AccessExcess, excess));
+        let sampled = line.share.map(|share| (Quantity::SampleShare, share));
+        let Some((quantity, value)) = (if is_sampled { sampled } else { excess() }) else { continue };
+        let remarks = row.map(|row| row.remarks.join(" · ")).filter(|remarks| !remarks.is_empty());
+        measurements.push(Measurement {
+            quantity,
+            value,
+            subject: launch.kernel.base.clone(),
+            span,
+            note: remarks,
+            provenance: from.clone(),
+        });
+    }
+    measurements
+}
+
+/// What is said beside a line's time: `41% · 3 kernels · memory-bound`, the class where a profiler measured those kernels.
+fn words(line: &LineSum, profile: &Profile) -> String {
+    let launches = units::counted(line.launches, "kernel", "kernels");
+    let class = text::class(line, profile).map(|class| format!(" · {class}")).unwrap_or_default();
+    format!("{} · {launches}{class}", units::percent(line.share))
 }
 
 #[cfg(test)]
@@ -204,6 +256,38 @@ mod tests {
             assert_eq!(findings(&other, &here), []);
             assert_eq!(measurements(&other, &here), []);
         }
+    }
+
+    #[test]
+    fn each_line_that_causes_something_is_told_with_the_others() {
+        let line = |file: &str, line: u32, what: &str| system::SourceLine {
+            file: file.to_owned(),
+            line,
+            what: what.to_owned(),
+        };
+        let insight = system::Insight {
+            rule: "synchronization".to_owned(),
+            code: stitch_findings::Code::NSYS_SYNCHRONIZATION,
+            severity: Severity::Information,
+            kernel: None,
+            lines: vec![
+                line("/w/other.py", 7, "waits 9 times, 2 ms in all"),
+                line("/w/k.cu", 2, "waits once, 1 ms in all"),
+                line("/w/k.cu", 9, "waits beyond the text"),
+            ],
+            limits: "The host waits.".to_owned(),
+            advice: "Wait once.".to_owned(),
+            gain: system::Gain { share: 0.0, formula: String::new() },
+            source: String::new(),
+            link: String::new(),
+        };
+        let found = of_program(&insight, &target(Path::new("/w/k.cu"), &[]));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].message, "The host waits. This line waits once, 1 ms in all.");
+        assert_eq!(found[0].severity, Severity::Hint, "another line costs more");
+        let other = Place::File { path: "/w/other.py".into(), line: 6, column: 0 };
+        assert_eq!(found[0].related[0].place, other);
+        assert_eq!(found[0].related.len(), 1);
     }
 
     #[test]

@@ -48,6 +48,12 @@ pub struct Profile {
 pub struct Way {
     /// The tools: `Nsight Compute and Nsight Systems`, `a file of Nsight Systems`.
     pub by: String,
+    /// When, in UTC: `2026-11-30T08:15:00Z`; empty where that is not known, as of a file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub measured: String,
+    /// Whether this was kept from then: neither the code nor what it was measured with has changed since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
     /// Better ways that were not taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_taken: Vec<NotTaken>,
@@ -103,8 +109,25 @@ impl Profile {
         }
     }
 
-    /// Whether any kernel is known.
+    /// Takes what another profile of the same target says besides; where both speak of the same, the other counts.
+    pub fn add(&mut self, other: &Self) {
+        self.device = other.device.clone().or(self.device.take());
+        self.system = other.system.clone().or(self.system.take());
+        self.python = other.python.clone().or(self.python.take());
+        if !other.launches.is_empty() {
+            self.launches.clone_from(&other.launches);
+        }
+        if !other.defects.is_empty() {
+            self.defects.clone_from(&other.defects);
+        }
+        self.notes.extend(other.notes.iter().cloned());
+    }
+
+    /// Whether any kernel is known, or of what ran without a GPU any operator.
     pub fn has_kernels(&self) -> bool {
+        if self.python.as_ref().is_some_and(|python| python.host.is_some()) {
+            return true;
+        }
         let recorded = self.system.as_ref().and_then(|system| system.kernels.as_ref());
         !self.launches.is_empty() || recorded.is_some_and(|kernels| !kernels.is_empty())
     }

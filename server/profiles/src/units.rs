@@ -24,7 +24,8 @@ pub fn size(bytes: u64) -> String {
         bytes if bytes < 1e3 => format!("{bytes:.0} bytes"),
         bytes if bytes < 1e6 => format!("{} kB", three_digits(bytes / 1e3)),
         bytes if bytes < 1e9 => format!("{} MB", three_digits(bytes / 1e6)),
-        bytes => format!("{} GB", three_digits(bytes / 1e9)),
+        bytes if bytes < 1e12 => format!("{} GB", three_digits(bytes / 1e9)),
+        bytes => format!("{} TB", three_digits(bytes / 1e12)),
     }
 }
 
@@ -51,6 +52,11 @@ pub fn counted(many: u64, one: &str, more: &str) -> String {
     if many == 1 { format!("1 {one}") } else { format!("{} {more}", count(many)) }
 }
 
+/// `once`, `3 times`.
+pub fn times(many: u64) -> String {
+    if many == 1 { "once".to_owned() } else { format!("{} times", count(many)) }
+}
+
 fn three_digits(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),
@@ -71,7 +77,8 @@ mod tests {
         );
         assert_eq!([0.0, 0.004, 0.412, 1.0].map(percent), ["0%", "0.4%", "41%", "100%"]);
         assert_eq!([32, 4_000, 536_870_912].map(size), ["32 bytes", "4.00 kB", "537 MB"]);
-        assert_eq!((rate(7.77e9), rate(2.5e7)), ("7.77 GB/s".to_owned(), "25.0 MB/s".to_owned()));
+        assert_eq!([7.77e9, 2.5e7, 4.447e12].map(rate), ["7.77 GB/s", "25.0 MB/s", "4.45 TB/s"]);
+        assert_eq!([1, 2, 1_000].map(times), ["once", "2 times", "1,000 times"]);
         assert_eq!([0, 999, 1_000, 14_680_064].map(count), ["0", "999", "1,000", "14,680,064"]);
         assert_eq!([1, 3].map(|many| counted(many, "copy", "copies")), ["1 copy", "3 copies"]);
     }

@@ -11,7 +11,8 @@ use stitch_profiles::system::System;
 const STEP: &str = include_str!("data/trace/train_step.json");
 
 fn workspace() -> Workspace {
-    Workspace { folders: vec!["/w".into()], files: vec!["/w/train.py".into(), "/w/models/net.py".into()] }
+    let files = vec!["/w/train.py".into(), "/w/models/net.py".into()];
+    Workspace { folders: vec!["/w".into()], files, from_elsewhere: false }
 }
 
 fn read(text: &str) -> (System, PythonTime) {

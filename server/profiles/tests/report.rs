@@ -93,7 +93,11 @@ fn a_program_is_shown_with_its_timeline_and_ceilings() {
 
 #[test]
 fn lines_of_python_and_defects_are_shown() {
-    let workspace = python::Workspace { folders: vec!["/w".into()], files: vec!["/w/train.py".into()] };
+    let workspace = python::Workspace {
+        folders: vec!["/w".into()],
+        files: vec!["/w/train.py".into()],
+        from_elsewhere: false,
+    };
     let (system, python) = python::read(&data("trace/train_step.json"), &workspace).unwrap();
     let mut profile = of("PyTorch's profiler");
     profile.system = Some(system);
@@ -123,8 +127,11 @@ fn all_of(text: &str) -> Profile {
         ..SourceLine::default()
     };
     let launch = KernelLaunch { kernel: kernel_name(text), lines: vec![line], ..KernelLaunch::default() };
-    let by =
-        Way { by: text.to_owned(), not_taken: vec![NotTaken { by: text.to_owned(), why: text.to_owned() }] };
+    let by = Way {
+        by: text.to_owned(),
+        not_taken: vec![NotTaken { by: text.to_owned(), why: text.to_owned() }],
+        ..Way::default()
+    };
     let mut profile = Profile::new(text, by);
     profile.device = Some(text.to_owned());
     profile.launches = vec![launch];

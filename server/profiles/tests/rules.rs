@@ -144,8 +144,8 @@ fn a_wait_costs_no_more_than_the_host_had_waited() {
 #[test]
 fn lines_are_named_where_they_are_known() {
     let text = include_str!("data/trace/train_step.json");
-    let workspace =
-        Workspace { folders: Vec::new(), files: vec!["/w/train.py".into(), "/w/models/net.py".into()] };
+    let files = vec!["/w/train.py".into(), "/w/models/net.py".into()];
+    let workspace = Workspace { files, ..Workspace::default() };
     let (system, time) = python::read_from("t.json", &workspace, &mut || {
         Ok(Box::new(Cursor::new(text.as_bytes())) as Box<dyn Read>)
     })

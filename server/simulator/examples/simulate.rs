@@ -1,4 +1,4 @@
-//! Runs a CUDA program on the simulator: `simulate [--device h200] [--report FILE] [--no-counters] [--sample SHARE]
+//! Runs a CUDA program on the simulator: `simulate [--device h200] [--report FILE] [--no-counters] [--caches] [--sample SHARE]
 //! [--checks none|memory|all] [--seconds N] -- PROGRAM ARGUMENTS…`.
 //!
 //! The program is one that was built with `-cudart shared`. The report is JSON, on standard error or in the file; what the
@@ -32,6 +32,7 @@ struct Arguments {
     device: &'static Device,
     report: Option<PathBuf>,
     counters: bool,
+    caches: bool,
     checks: Checks,
     sample: Option<f64>,
     seconds: Option<u64>,
@@ -44,6 +45,7 @@ fn arguments() -> Result<Arguments, String> {
         device,
         report: None,
         counters: true,
+        caches: false,
         checks: Checks::All,
         sample: None,
         seconds: None,
@@ -60,6 +62,7 @@ fn arguments() -> Result<Arguments, String> {
                     .ok_or(format!("there is no device {name}, but {}", known.join(", ")))?;
             }
             Some("--report") => parsed.report = Some(value()?.into()),
+            Some("--caches") => parsed.caches = true,
             Some("--no-counters") => parsed.counters = false,
             Some("--checks") => parsed.checks = value()?.to_string_lossy().parse()?,
             Some("--sample") => {
@@ -81,14 +84,15 @@ fn arguments() -> Result<Arguments, String> {
 
 fn run() -> Result<u8, String> {
     let arguments = arguments()?;
+    let executor =
+        Executor::new(arguments.device, arguments.counters, arguments.sample).checking(arguments.checks);
+    let executor = if arguments.caches { executor.modelling(arguments.device) } else { executor };
     let config = Config {
         command: arguments.command,
         folder: None,
         environment: Vec::new(),
         device: arguments.device,
-        engine: Box::new(
-            Executor::new(arguments.device, arguments.counters, arguments.sample).checking(arguments.checks),
-        ),
+        engine: Box::new(executor),
         cache: std::env::temp_dir().join("stitchcuda-simulate"),
         compiler: std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()),
         time_limit: arguments.seconds.map(Duration::from_secs),

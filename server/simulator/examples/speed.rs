@@ -1,6 +1,6 @@
 //! How fast kernels run, on one worker: `cargo run --release -p stitch-simulator --example speed`.
 //!
-//! Prints millions of thread and of warp instructions a second, with counters and checks, with counters, with checks, and with neither: the
+//! Prints millions of thread and of warp instructions a second, with counters and checks, with counters, with checks, with neither, and with counters and caches: the
 //! best of five runs, in seconds of the processor.
 
 #![allow(clippy::print_stdout, clippy::result_large_err)]
@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use stitch_simulator::checks::Checks;
 use stitch_simulator::code::Program;
+use stitch_simulator::device::Device;
 use stitch_simulator::machine::{Host, Launch, Options, run};
 use stitch_simulator::memory::{Kind, Memory};
 use stitch_simulator::ptx;
@@ -53,15 +54,20 @@ const CASES: &[Case] = &[
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!(
-        "{:<20} {:>17} {:>17} {:>17} {:>17}",
-        "M thread/s, M warp/s", "both", "counters", "checks", "neither"
+        "{:<20} {:>17} {:>17} {:>17} {:>17} {:>17}",
+        "M thread/s, M warp/s", "both", "counters", "checks", "neither", "caches"
     );
     for case in CASES {
         print!("{:<20}", case.0);
-        for (counters, checks) in
-            [(true, Checks::All), (true, Checks::None), (false, Checks::All), (false, Checks::None)]
-        {
-            let (threads, warps) = measure(case, counters, checks)?;
+        for (counters, checks, caches) in [
+            (true, Checks::All, false),
+            (true, Checks::None, false),
+            (false, Checks::All, false),
+            (false, Checks::None, false),
+            (true, Checks::None, true),
+        ] {
+            let caches = if caches { Device::named("h200") } else { None };
+            let (threads, warps) = measure(case, counters, checks, caches)?;
             print!(" {threads:>10.0} {warps:>6.1}");
         }
         println!();
@@ -82,6 +88,7 @@ fn measure(
     (kernel, grid, block, list): &Case,
     counters: bool,
     checks: Checks,
+    caches: Option<&'static Device>,
 ) -> Result<(f64, f64), Box<dyn Error>> {
     let memory = Memory::new(1 << 30)?.tracked();
     let program = Program::link(vec![ptx::parse(LINES)?], &memory)?;
@@ -109,7 +116,7 @@ fn measure(
         cluster: [1; 3],
     };
     let go = |counters| {
-        let options = Options { workers: 1, counters, sample: None, checks };
+        let options = Options { workers: 1, counters, sample: None, until: None, checks, caches };
         run(&program, &launch, &memory, &Silent, &options, &AtomicBool::new(false))
     };
     let total = go(true)?.total();

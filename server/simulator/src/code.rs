@@ -42,6 +42,8 @@ pub use supported::{Support, supported};
 pub use crate::machine::special::NAMES as SPECIAL_REGISTERS;
 
 use crate::machine::Limits;
+use crate::machine::matrix::Matrix;
+use crate::machine::matrix::wide::Fragment;
 use crate::machine::warp::Row;
 
 /// Modules linked together. Immutable.
@@ -115,6 +117,12 @@ pub struct Code {
     pub calls: Vec<CallSite>,
     /// Rows of constants.
     pub(crate) constants: Vec<Row>,
+    /// Operands of ops that have more than slots: slots, one after the other.
+    pub lists: Vec<u32>,
+    /// Multiplications of matrices that ops point at.
+    pub matrices: Vec<Matrix>,
+    /// Fragments that ops load and store.
+    pub fragments: Vec<Fragment>,
     /// Targets of `brx.idx`.
     pub tables: Vec<Vec<u32>>,
     /// Functions by address.

@@ -46,6 +46,52 @@ pub struct Count {
     pub worst_contention: u32,
     /// Atomics: updates that wait for another lane of their request at the same address, summed.
     pub serialised: u64,
+    /// Where caches are modelled: what became of global and local accesses.
+    pub cached: Cached,
+}
+
+/// What caches and memory did for an instruction, by the model in [`crate::caches`]. Zeros where they were not modelled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cached {
+    /// Distinct lines of 128 bytes, summed over requests: each takes the L1 a cycle.
+    pub l1_lines: u64,
+    /// Sectors that were looked up in the L1.
+    pub l1_sectors: u64,
+    /// Of these, those that were there.
+    pub l1_hits: u64,
+    /// Sectors that were read from, stored to or updated in the L2.
+    pub l2_sectors: u64,
+    /// Of these, those that were there, and all that were stored or updated.
+    pub l2_hits: u64,
+    /// Sectors that memory was read for.
+    pub dram_read: u64,
+    /// Sectors that were written back to memory before the kernel ended.
+    pub dram_written: u64,
+}
+
+impl Cached {
+    /// Adds another instruction's.
+    pub fn add(&mut self, other: &Self) {
+        self.l1_lines += other.l1_lines;
+        self.l1_sectors += other.l1_sectors;
+        self.l1_hits += other.l1_hits;
+        self.l2_sectors += other.l2_sectors;
+        self.l2_hits += other.l2_hits;
+        self.dram_read += other.dram_read;
+        self.dram_written += other.dram_written;
+    }
+
+    /// The share of sectors that the L1 had, 0 to 1; none where it was not asked.
+    #[must_use]
+    pub fn l1_hit_rate(&self) -> Option<f64> {
+        (self.l1_sectors > 0).then(|| self.l1_hits as f64 / self.l1_sectors as f64)
+    }
+
+    /// The share of sectors that the L2 had, 0 to 1; none where it was not asked.
+    #[must_use]
+    pub fn l2_hit_rate(&self) -> Option<f64> {
+        (self.l2_sectors > 0).then(|| self.l2_hits as f64 / self.l2_sectors as f64)
+    }
 }
 
 impl Count {
@@ -71,6 +117,7 @@ impl Count {
         self.worst_wavefronts = self.worst_wavefronts.max(other.worst_wavefronts);
         self.worst_contention = self.worst_contention.max(other.worst_contention);
         self.serialised += other.serialised;
+        self.cached.add(&other.cached);
     }
 }
 

@@ -4,6 +4,7 @@
 //! only for estimates of time.
 
 pub mod attributes;
+pub(crate) mod occupancy;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,10 @@ pub struct Device {
     pub bus_width: u32,
     /// L2 cache in bytes.
     pub l2: u32,
+    /// Halves of the L2 cache that each keep a copy of what their multiprocessors use.
+    pub l2_parts: u32,
+    /// Multiply-adds of f16 with f32 sums a clock cycle of a multiprocessor's tensor cores, dense.
+    pub tensor: u32,
     /// The part of the L2 cache that may be set aside, in bytes.
     pub persisting_l2: u32,
     /// Copy engines.
@@ -53,6 +58,8 @@ pub struct Limits {
     pub threads: u32,
     /// Resident blocks.
     pub blocks: u32,
+    /// The memory that shared memory and the L1 cache are parts of, in bytes.
+    pub unified: u32,
     /// Shared memory in bytes.
     pub shared: u32,
     /// Shared memory that a block may have when it asks for more than 48 KiB, in bytes.
@@ -67,6 +74,9 @@ pub struct Limits {
     pub lanes: u32,
 }
 
+/// Sizes that the shared part of the unified memory may have, in KiB; the rest is L1 cache. A device stops at its [`Limits::shared`].
+/// Sources: the tuning guides for Volta, Ampere, Ada, Hopper and Blackwell, "Unified Shared Memory/L1/Texture Cache".
+pub const CARVEOUTS: [u32; 10] = [0, 8, 16, 32, 64, 96, 100, 132, 164, 228];
 /// Threads of a warp.
 pub const WARP: u32 = 32;
 /// Most threads of a block.
@@ -99,6 +109,12 @@ impl Device {
     #[must_use]
     pub fn arch(&self) -> u32 {
         self.capability.0 * 10 + self.capability.1
+    }
+
+    /// Multiply-adds of f32 a second, at most.
+    #[must_use]
+    pub fn single(&self) -> f64 {
+        f64::from(self.clock) * 1e3 * f64::from(self.multiprocessors) * f64::from(self.limits.lanes)
     }
 
     /// Bytes that memory can move in a second, at most.

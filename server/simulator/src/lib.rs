@@ -6,10 +6,12 @@
 //!
 //! It is a functional model with counters, not a timing model. What it cannot run it names and refuses.
 
+mod caches;
 pub mod checks;
 pub mod code;
 pub mod counters;
 pub mod device;
+pub mod estimate;
 pub mod image;
 pub mod machine;
 pub mod math;

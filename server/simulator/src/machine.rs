@@ -20,6 +20,7 @@ mod fault;
 mod grid;
 pub(crate) mod lanes;
 mod limits;
+pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod moves;
 mod presence;
@@ -27,12 +28,14 @@ mod printf;
 pub(crate) mod special;
 pub(crate) mod stack;
 pub(crate) mod sync;
+pub(crate) mod tensor_map;
 #[cfg(test)]
 mod tests;
 pub(crate) mod transfer;
 pub(crate) mod warp;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 pub use exec::{Exec, Next};
 pub use fault::{Failed, Fault, FaultKind};
@@ -41,8 +44,9 @@ pub use limits::Limits;
 use crate::checks::{Checks, Defect, DefectKind};
 use crate::code::{Code, Kernel, Program};
 use crate::counters::{InstructionCounters, LaunchCounters};
+use crate::device::Device;
 use crate::memory::{Kind, Memory};
-use grid::Grid;
+use grid::{Chosen, Grid};
 
 /// Threads of a block, at most. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 pub const MAX_THREADS: u32 = 1024;
@@ -75,8 +79,13 @@ pub struct Options {
     pub counters: bool,
     /// Run this share of the blocks only (above 0, up to 1): for counters; results are then incomplete.
     pub sample: Option<f64>,
+    /// Run all blocks until then, and afterwards a sample of each launch's, spread evenly: for counters; results are then incomplete. Kernels whose
+    /// blocks wait for each other are always run in full.
+    pub until: Option<Instant>,
     /// Look for defects.
     pub checks: Checks,
+    /// With counters: model the caches of this device. Blocks then run on one thread.
+    pub caches: Option<&'static Device>,
 }
 
 /// What a kernel reaches outside of memory.
@@ -156,6 +165,7 @@ fn begin(
     let Some(kernel) = program.kernel(launch.kernel) else {
         return Err(fault(FaultKind::InvalidLaunch, "no module has a kernel of this name".to_owned()));
     };
+    let launch = &Launch { cluster: cluster_of(kernel, launch), ..*launch };
     check(kernel, launch).map_err(|message| fault(FaultKind::InvalidLaunch, message))?;
     let code = kernel.code(program).map_err(|refusal| Fault {
         place: refusal.place.clone(),
@@ -182,24 +192,31 @@ fn begin(
         workspace: workspace.address,
         number: NUMBER.fetch_add(1, Ordering::Relaxed),
         cooperative: launch.cooperative,
+        registers: kernel.resources(program).registers,
         limits: *program.limits(),
         memory,
         host,
         cancel,
     };
-    let (outcome, defects, fault) = grid::run(&grid, options, &sample(grid.clusters(), options.sample));
+    let (outcome, defects, fault) = grid::run(&grid, options, Chosen::new(grid.clusters(), options.sample));
     let counted = LaunchCounters {
         instructions: outcome.counts.map_or_else(Vec::new, |counts| by_instruction(&code, &counts.ops)),
         blocks: outcome.blocks,
         grid_blocks: launch.grid.iter().map(|n| u64::from(*n)).product(),
         warp_instructions: outcome.instructions,
+        hottest_line: outcome.hottest,
     };
     Ok(Ran { counted, defects, fault })
 }
 
+/// The launch's cluster; `__cluster_dims__` holds for launches that do not say.
+fn cluster_of(kernel: &Kernel, launch: &Launch<'_>) -> [u32; 3] {
+    kernel.required_cluster.filter(|_| launch.cluster == [1; 3]).unwrap_or(launch.cluster)
+}
+
 /// Can the kernel be launched so?
 fn check(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
-    let threads = launch.block.iter().map(|n| u64::from(*n)).product::<u64>();
+    let threads = launch.block.iter().fold(1, |all: u64, n| all.saturating_mul((*n).into()));
     if launch.grid.contains(&0) || threads == 0 || launch.cluster.contains(&0) {
         return Err(format!("the grid {:?} of blocks {:?} is empty", launch.grid, launch.block));
     }
@@ -209,6 +226,10 @@ fn check(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
     }
     if kernel.required_block.is_some_and(|block| block != launch.block) {
         return Err(format!("the kernel must be launched with blocks of {:?}", kernel.required_block));
+    }
+    if kernel.required_cluster.is_some_and(|cluster| cluster != launch.cluster) {
+        let cluster = kernel.required_cluster;
+        return Err(format!("the kernel must be launched with clusters of {cluster:?}"));
     }
     if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(launch.cluster[axis])) {
         return Err(format!("the grid {:?} is no multiple of the cluster {:?}", launch.grid, launch.cluster));
@@ -243,17 +264,6 @@ impl Drop for Workspace<'_> {
             // Allocated above, so it can be freed.
             let _ = self.memory.free(self.address);
         }
-    }
-}
-
-/// The clusters that run: all, or a share spread evenly.
-fn sample(clusters: u64, share: Option<f64>) -> Vec<u64> {
-    match share {
-        Some(share) if share > 0.0 && share < 1.0 => {
-            let taken = ((clusters as f64 * share).ceil() as u64).clamp(1, clusters);
-            (0..taken).map(|at| (u128::from(at) * u128::from(clusters) / u128::from(taken)) as u64).collect()
-        }
-        _ => (0..clusters).collect(),
     }
 }
 

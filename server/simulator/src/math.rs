@@ -16,6 +16,7 @@ mod hardware;
 pub mod integer;
 pub mod minifloat;
 pub mod single;
+pub mod tensor;
 #[cfg(test)]
 mod tests;
 pub mod video;

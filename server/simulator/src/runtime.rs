@@ -13,6 +13,7 @@ mod calls;
 mod capture;
 mod connection;
 mod context;
+mod converse;
 mod copies;
 mod ending;
 pub mod engine;
@@ -41,6 +42,7 @@ pub mod stub;
 mod watch;
 mod work;
 
+pub use converse::converse;
 pub use ending::cancelled_by_signals;
 pub use executor::Executor;
 pub use serve::{Config, ServeError, serve};

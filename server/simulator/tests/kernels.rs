@@ -4,10 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bench;
+mod toolkit;
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -17,39 +16,19 @@ use stitch_simulator::device::Device;
 use stitch_simulator::runtime::report::Ending;
 use stitch_simulator::runtime::{Executor, stub};
 
-/// The newest toolkit in the cache of `cargo xtask test`.
-fn toolkit() -> PathBuf {
-    let cache = std::env::var_os("STITCHCUDA_TEST_CACHE").map_or_else(
-        || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("test-cache"),
-        PathBuf::from,
-    );
-    let toolkits = fs::read_dir(cache.join("toolkits")).expect("no toolkit; run `cargo xtask test`");
-    let mut found: Vec<PathBuf> = toolkits.flatten().map(|entry| entry.path()).collect();
-    found.retain(|folder| folder.join("bin/nvcc").is_file());
-    found.sort();
-    found.pop().expect("no toolkit; run `cargo xtask test`")
-}
-
-/// 12 or 13: which runtime the toolkit's headers are of.
-fn version(toolkit: &std::path::Path) -> u32 {
-    let header = fs::read_to_string(toolkit.join("include/cuda_runtime_api.h")).unwrap();
-    let line = header.lines().find_map(|line| line.trim().strip_prefix("#define CUDART_VERSION")).unwrap();
-    line.trim().parse::<u32>().unwrap() / 1000
-}
-
 fn bench() -> Bench {
     Bench::new(|| Box::new(Executor::new(Device::named("h200").unwrap(), true, None)))
 }
 
 fn build(bench: &Bench, files: &[&str], flags: &[&str]) -> OsString {
-    let toolkit = toolkit();
+    let toolkit = toolkit::newest();
     let library = stub::build(&Bench::cache(), "cc").unwrap();
     let program = bench.folder().join("program");
     let built = Command::new(toolkit.join("bin/nvcc"))
         .args(["-cudart", "shared", "-std=c++17"])
         .args(flags)
         .arg("-L")
-        .arg(stub::link_folder(&library, version(&toolkit)))
+        .arg(stub::link_folder(&library, toolkit::version(&toolkit)))
         .args(files.iter().map(|file| programs().join(file)))
         .arg("-o")
         .arg(&program)
@@ -87,6 +66,13 @@ fn launches_symbols_managed_variables_printf_and_graphs() {
 fn separate_compilation_is_linked() {
     let outcome = run(&["separate_a.cu", "separate_b.cu"], &["-arch=sm_90", "-rdc=true"]);
     assert_eq!(outcome.out, "50, error 0\n", "{:?}", outcome.report.notes);
+}
+
+#[test]
+fn tensor_maps_come_from_the_driver() {
+    let outcome = run(&["tensor_maps.cu"], &["-arch=sm_90a"]);
+    assert_eq!(outcome.out, "found 0, encoded 0 0, cudaSuccess, 0 wrong\n", "{:?}", outcome.report.faults);
+    assert!(outcome.report.defects.is_empty(), "{:?}", outcome.report.defects);
 }
 
 #[test]

@@ -45,6 +45,11 @@ fn prints_what_it_should(name: &str) {
 }
 
 #[test]
+fn tensors_are_described_by_the_driver() {
+    prints_what_it_should("tensors");
+}
+
+#[test]
 fn memory() {
     prints_what_it_should("memory");
 }

@@ -7,7 +7,7 @@
 //! **Invariant:** trouble with tools is a [`Trouble`], never a finding. A finding has a place in a file of the user's.
 
 mod alone;
-mod cached;
+pub(crate) mod cached;
 pub(crate) mod command;
 mod configurations;
 mod findings;

@@ -24,7 +24,10 @@ use std::time::Duration;
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use cost::estimate;
 pub use cost::{Cost, KernelCost, Time, Timed, Traffic, Weights};
+pub(crate) use counted::twin;
+pub(crate) use table::interval;
 pub use table::table;
 pub use timed::{Comparison, compare};
 

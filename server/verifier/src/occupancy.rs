@@ -3,11 +3,13 @@
 //! The rules are those of NVIDIA's own calculator, `cuda_occupancy.h`, which the toolkit ships; the tests compare with a table
 //! made by that header. The numbers of each architecture are in [`table`](self::limits).
 
+mod step;
 mod table;
 
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::Architecture;
+pub use step::{Step, step};
 
 /// Threads in a warp, on every GPU so far.
 pub const WARP: u32 = 32;

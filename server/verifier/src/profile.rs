@@ -4,11 +4,15 @@
 
 pub mod cuda;
 pub mod import;
+mod kept;
 pub mod ladder;
+mod lower;
 pub mod ncu;
 pub mod nsys;
 pub mod remember;
 pub mod simulated;
+pub mod sources;
+pub mod take;
 
 /// Why a way to profile came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,6 +13,7 @@ mod watch;
 
 pub(crate) use build::said;
 pub use build::{BuildError, Builder, Built, build};
+pub(crate) use build::{Listing, build_and};
 pub use device::{DeviceError, RunDevice, choose};
 pub use run::{Command, End, Ran, RunError, Running, run};
 pub(crate) use run::{Observer, hold, run_held, run_observed};

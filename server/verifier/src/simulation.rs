@@ -11,6 +11,7 @@ mod words;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use stitch_toolchain::process::{Finished, Program as Process, ProgramError, Scratch};
@@ -43,8 +44,12 @@ pub struct Options {
     pub date: Option<u64>,
     /// Counts what the memory system would do.
     pub counters: bool,
+    /// With that, models the caches: hit rates, bytes of memory, and a better estimate of the time, on one thread.
+    pub caches: bool,
     /// Simulates only this share of the blocks, for counters alone.
     pub sample: Option<f64>,
+    /// Simulates all blocks for so long, and then a sample of those of each launch, for counters alone.
+    pub budget: Option<Duration>,
     /// What is looked for.
     pub checks: Checks,
 }
@@ -78,8 +83,14 @@ pub struct Order {
     pub date: Option<u64>,
     /// Whether to count.
     pub counters: bool,
+    /// Whether to model the caches too.
+    #[serde(default)]
+    pub caches: bool,
     /// The share of blocks to simulate.
     pub sample: Option<f64>,
+    /// For how long all blocks are simulated, in milliseconds.
+    #[serde(default)]
+    pub budget: Option<u64>,
     /// What to look for.
     #[serde(default)]
     pub checks: Checks,
@@ -162,7 +173,9 @@ pub async fn run(
         perturb: options.perturb,
         date: options.date,
         counters: options.counters,
+        caches: options.caches,
         sample: options.sample,
+        budget: options.budget.map(|budget| u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)),
         checks: options.checks,
     };
     let text = serde_json::to_vec(&order)

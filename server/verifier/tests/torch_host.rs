@@ -304,7 +304,8 @@ async fn a_profile_is_a_trace_of_calls_and_one_of_lines() {
     let inputs = child.draw(3, 0).await.unwrap();
     let path = |name: &str| place.scratch.path().join(name);
     let folders = vec![data("scale.py").parent().unwrap().to_owned()];
-    let profiling = Profiling { calls: 3, path: path("calls.json"), lines_path: path("lines.json"), folders };
+    let (lines_path, files_path) = (path("lines.json"), path("files.json"));
+    let profiling = Profiling { calls: 3, path: path("calls.json"), lines_path, files_path, folders };
     child.profile(&inputs, &profiling).await.unwrap();
     let read = |path: &std::path::Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
     let (calls, lines) = (read(&profiling.path), read(&profiling.lines_path));

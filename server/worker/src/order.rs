@@ -156,6 +156,10 @@ pub struct ProfileCuda {
     pub by: Option<String>,
     /// The share of blocks that is simulated.
     pub sample: Option<f64>,
+    /// For how long all blocks are simulated before a sample of them is.
+    pub budget: Option<Duration>,
+    /// Whether it is measured also where it was kept.
+    pub fresh: bool,
     /// Whether PyTorch's own device, `cpu`, means the simulator.
     pub or_simulated: bool,
 }
@@ -171,6 +175,8 @@ pub struct ProfileTorch {
     pub name: String,
     /// The person's own folders, whose lines a trace is told at.
     pub folders: Vec<PathBuf>,
+    /// Whether it is measured also where it was kept.
+    pub fresh: bool,
 }
 
 /// Judge versions of a target.
@@ -244,6 +250,8 @@ pub enum Outcome {
     Simulated {
         /// The device.
         device: String,
+        /// What is known of it.
+        profile: Box<Profile>,
         /// It.
         run: Box<SimulatedRun>,
     },

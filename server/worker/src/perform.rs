@@ -155,6 +155,7 @@ impl Here {
         let name = |device: &mut String| *device = self.named(device);
         match answered {
             Answered::Baseline(baseline) => name(&mut baseline.cost.device),
+            Answered::Profiled(profile) => profile.device.iter_mut().for_each(name),
             Answered::Verified(verdict) => name(&mut verdict.device),
             Answered::Evaluated(evaluated) => {
                 evaluated.cost.iter_mut().for_each(|cost| name(&mut cost.device));

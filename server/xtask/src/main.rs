@@ -4,6 +4,7 @@
 
 mod bench_lsp;
 mod editors;
+mod fuzz;
 mod hits;
 mod install;
 mod package;
@@ -25,6 +26,8 @@ struct Arguments {
 enum Command {
     /// How fast the language server is, and what it takes in memory.
     Bench(bench_lsp::Arguments),
+    /// Feeds what reads others' bytes with damaged ones, guided by coverage.
+    Fuzz(fuzz::Arguments),
     /// What the static rules find in whole repositories, with a random sample to judge.
     Hits(hits::Arguments),
     /// Builds from this checkout and installs into an editor.
@@ -42,6 +45,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Bench(arguments) => bench_lsp::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Hits(arguments) => hits::run(&arguments),
         Command::Install(arguments) => install::run(&arguments),
         Command::Package(arguments) => package::run(&arguments),

@@ -28,10 +28,28 @@ local shown_in = {}
 ---@field heat? number From 0 to 1
 ---@field source string
 
+--- Seconds in the unit that leaves something before the point.
+local DURATIONS = { { 1, 's' }, { 1e-3, 'ms' }, { 1e-6, 'µs' }, { 1e-9, 'ns' } }
+
+---@param value number
+---@param unit 'count'|'bytes'|'ratio'|'seconds'
+---@return string
+local function quantity(value, unit)
+  if unit == 'ratio' then
+    return ('%.0f%%'):format(value * 100)
+  elseif unit == 'seconds' then
+    local size = vim.iter(DURATIONS):find(function(known)
+      return value >= known[1]
+    end) or DURATIONS[#DURATIONS]
+    return ('%.3g %s'):format(value / size[1], size[2])
+  end
+  return ('%g%s'):format(value, unit == 'bytes' and ' bytes' or '')
+end
+
 ---@param number stitchcuda.Number
 ---@return string
 local function text_of(number)
-  local value = number.unit == 'ratio' and ('%.0f%%'):format(number.value * 100) or ('%g'):format(number.value)
+  local value = quantity(number.value, number.unit)
   -- `64% of what the program moves`, but `theoretical occupancy 50%`.
   local first, second = number.label, value
   if vim.startswith(number.label, 'of ') then

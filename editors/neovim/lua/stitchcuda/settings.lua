@@ -92,6 +92,8 @@
 ---@field enable? boolean
 ---What becomes of a number when the code it was measured on was edited since.
 ---@field stale? "dim"|"hide"
+---The least part that a line must have to get a hint of its time: of the GPU's time, or of the samples of its kernel. 0 shows all of them.
+---@field threshold? number
 
 ---What the server writes down about itself.
 ---@class stitchcuda.Config.log

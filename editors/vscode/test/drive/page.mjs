@@ -56,7 +56,10 @@ export class Workbench {
       try {
         const soon = { timeout: 3_000 };
         await input.fill(file, soon);
-        await dialog.locator(".monaco-list-row", { hasText: path.basename(file) }).first().waitFor(soon);
+        await dialog
+          .locator(".monaco-list-row", { hasText: path.basename(file) })
+          .first()
+          .waitFor(soon);
         await input.press("Enter", soon);
         await dialog.waitFor({ state: "hidden", ...soon });
       } catch {
@@ -64,6 +67,15 @@ export class Workbench {
       }
       return !(await dialog.isVisible());
     });
+  }
+
+  /** Opens a file of the workspace by its name. */
+  async open(name) {
+    await this.page.keyboard.press("Control+p");
+    const dialog = this.page.locator(".quick-input-widget");
+    await dialog.locator(".quick-input-box input").fill(name);
+    await dialog.locator(".monaco-list-row", { hasText: name }).first().click();
+    await this.page.locator(".tab.active", { hasText: name }).waitFor();
   }
 
   /** A line of the editor that has this text; the editor writes no-break spaces. */

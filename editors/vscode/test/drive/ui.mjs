@@ -1,12 +1,24 @@
 // The main job by clicks, with the packed extension installed: the lens, the message, the difference, the evidence, Accept, and the file on
 // disk. The pictures of the README are taken here.
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import fs from "node:fs";
 import path from "node:path";
+import { gunzipSync } from "node:zlib";
 import { Workbench } from "./page.mjs";
 import { installExtension, openBrowser, startEditor, workbench } from "./workbench.mjs";
 
-export async function ui({ tools, out, vsix, settings, environment, folder: copy }) {
+/** Puts kernels and what Nsight Compute wrote of them on an H200 into a folder: its file. */
+function recorded(folder, extension) {
+  const server = path.join(extension, "..", "..", "server");
+  fs.copyFileSync(path.join(server, "simulator/src/machine/tests/ptx/lines.cu"), path.join(folder, "lines.cu"));
+  const pages = ["raw", "source"].map((page) => path.join(server, `profiles/tests/data/h200/lines.full.ncu-${page}.csv.gz`));
+  const file = path.join(folder, "h200.csv");
+  fs.writeFileSync(file, Buffer.concat(pages.map((page) => gunzipSync(fs.readFileSync(page)))));
+  return file;
+}
+
+export async function ui({ tools, out, extension, vsix, settings, environment, folder: copy }) {
   const editor = await startEditor({
     tools,
     out,
@@ -95,6 +107,16 @@ export async function ui({ tools, out, vsix, settings, environment, folder: copy
       await at.line(/tile\[threadIdx.x\]/).hover({ position: { x: 90, y: 8 } });
       await page.locator(".monaco-hover", { hasText: "sectors" }).first().waitFor();
       await at.shot("heat");
+    });
+    await at.check("what Nsight Compute recorded on an H200 is heat by its samples", async () => {
+      await at.command("StitchCUDA: Import a Profile…");
+      await at.chooseFile(recorded(folder, extension));
+      await at.toast("speaks of lines.cu").waitFor();
+      await at.open("lines.cu");
+      await at.until("lines with heat", async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3);
+      await at.line(/out\[i\]/).hover({ position: { x: 30, y: 8 } });
+      await page.locator(".monaco-hover", { hasText: "of the kernel's samples" }).first().waitFor();
+      await at.shot("imported");
     });
     await at.check("the walkthrough has three steps", async () => {
       await at.command("StitchCUDA: Open the Walkthrough");

@@ -1,6 +1,7 @@
 //! What an engine is shown, gathered from a run.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::{Finding, Span};
@@ -30,6 +31,7 @@ pub fn brief(run: &Run, device: &str) -> Result<Brief, RunError> {
         precision: manifest.precision.map(|precision| declared::name(precision).to_owned()),
         findings,
         profile: profile(run.history()),
+        recorded: run.profile().map(Arc::new),
         tried: run::tried(run.history()),
         tokens_left: manifest.budget.tokens.map(|budget| budget.saturating_sub(spent)),
     })

@@ -158,7 +158,8 @@ mod tests {
             (4.0, 1_000_000, "from and to the L2 cache"),
         ] {
             let cost = measured(microseconds, arrays);
-            let history = [Entry::Baseline { cost, profile: String::new(), seconds: 1.0 }];
+            let history =
+                [Entry::Baseline { cost, profile: String::new(), recorded: String::new(), seconds: 1.0 }];
             let conclusion = conclude(&history, Why::NothingToDo);
             assert!(conclusion.said.contains(said), "{}", conclusion.said);
             assert!(!conclusion.said.contains("How."), "{}", conclusion.said);

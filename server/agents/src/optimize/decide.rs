@@ -166,7 +166,12 @@ mod tests {
         let (mut entries, mut plans, mut number) = (Vec::new(), 0, 0);
         for letter in text.chars() {
             let entry = match letter {
-                'b' => Entry::Baseline { cost: Default::default(), profile: String::new(), seconds: 1.0 },
+                'b' => Entry::Baseline {
+                    cost: Default::default(),
+                    profile: String::new(),
+                    recorded: String::new(),
+                    seconds: 1.0,
+                },
                 '0'..='9' => {
                     plans += 1;
                     let count = letter.to_digit(10).unwrap() as usize;

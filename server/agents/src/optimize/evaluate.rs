@@ -5,9 +5,11 @@ mod elsewhere;
 mod torch;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use stitch_findings::{Finding, Verdict};
+use stitch_profiles::profile::Profile;
 use stitch_session::config::Precision;
 use stitch_verifier::guard;
 use stitch_verifier::measure::{Cost, MeasureError, Timed};
@@ -100,6 +102,24 @@ impl Judgement {
         }
     }
 
+    /// Has profilers look at the reference, by the best way that works here, of which a run may take `limit`.
+    ///
+    /// # Errors
+    /// None of them tells anything; why, in sentences.
+    pub async fn profile(
+        &self,
+        reference: &Version,
+        limit: Duration,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Profile, String> {
+        match self {
+            Self::Cuda(judgement) => judgement.profile(reference, limit, progress, cancel).await,
+            Self::Torch(judgement) => judgement.profile(reference, limit, progress, cancel).await,
+            Self::Elsewhere(judgement) => judgement.profile(reference, limit, progress, cancel).await,
+        }
+    }
+
     /// Judges a candidate. `to_beat` is the best version so far.
     ///
     /// # Errors
@@ -170,6 +190,8 @@ pub struct Baseline {
     pub cost: Cost,
     /// As a table for people and models.
     pub profile: String,
+    /// What was seen of it meanwhile, where measuring it is profiling it: on the simulator.
+    pub recorded: Option<Profile>,
 }
 
 /// What became of a candidate.

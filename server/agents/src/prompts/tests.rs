@@ -1,12 +1,38 @@
 //! Every prompt, with the least and the most that can be known.
 
+use std::sync::Arc;
+
 use expect_test::{expect, expect_file};
 use stitch_findings::{Code, Span};
+use stitch_profiles::kernel::{Access, Counters, Estimate, KernelLaunch, KernelName, SourceLine, Work};
+use stitch_profiles::profile::{Profile, Way};
+use stitch_profiles::python::{HostLine, HostTime, Part, PythonTime};
 
 use super::*;
 
 const CODE: &str =
     "__global__ void scale(float* p, int n) {\n    int i = threadIdx.x;\n    if (i < n) p[i] *= 2.0;\n}\n";
+
+/// What the simulator sees of the code: a strided load on line 3.
+fn seen() -> Profile {
+    let line = SourceLine {
+        file: "scale.cu".into(),
+        line: 3,
+        accesses: vec![Access::GlobalLoad],
+        counters: Counters { sectors: Some(3200), sectors_ideal: Some(400), ..Counters::default() },
+        ..SourceLine::default()
+    };
+    let launch = KernelLaunch {
+        kernel: KernelName { signature: "scale(float*, int)".into(), base: "scale".into() },
+        estimate: Some(Estimate::of([(Work::Sectors, 80.0), (Work::Instructions, 20.0)])),
+        lines: vec![line],
+        ..KernelLaunch::default()
+    };
+    let mut profile = Profile::new("scale.cu::scale", Way { by: "the simulator".into(), ..Way::default() });
+    profile.device = Some("sim:h200".into());
+    profile.launches.push(launch);
+    profile
+}
 
 fn full() -> Brief {
     let literal = CODE.find("2.0").unwrap();
@@ -25,6 +51,7 @@ fn full() -> Brief {
         precision: Some("fp32".to_owned()),
         findings: vec![finding.clone(); 22],
         profile: "| sectors a request | 4.0 |".to_owned(),
+        recorded: Some(Arc::new(seen())),
         tried: vec![
             Tried { task: "Vector loads".to_owned(), outcome: "wrong: copy 1 differs".to_owned() };
             14
@@ -90,6 +117,12 @@ fn every_template_renders_with_the_least_and_the_most() {
                         length == Length::Full && !brief.profile.is_empty(),
                         "{user}"
                     );
+                    // The code is no longer what was profiled, so that its lines would mislead a coder.
+                    assert_eq!(
+                        user.contains("# Profile of the original"),
+                        length == Length::Full && brief.recorded.is_some() && request.is_plan(),
+                        "{user}"
+                    );
                 }
             }
         }
@@ -128,6 +161,31 @@ fn what_is_sent() {
     expect_file!["sent.txt"].assert_eq(&(text + "\n"));
 }
 
+/// What torch's profiler sees of a module on the CPU.
+fn on_cpu() -> Profile {
+    let part = |name: &str, ns| Part { name: name.into(), count: 5, ns };
+    let operators = vec![part("aten::sigmoid", 60_000), part("aten::mul", 40_000)];
+    let line =
+        HostLine { file: "gate.py".into(), line: 5, ns: 100_000, share: 1.0, operators: operators.clone() };
+    let host = HostTime { operator_ns: 100_000, operators, lines: vec![line] };
+    let mut profile =
+        Profile::new("gate.py::Gate", Way { by: "torch.profiler on the CPU".into(), ..Way::default() });
+    profile.python = Some(PythonTime { host: Some(host), ..PythonTime::default() });
+    profile
+}
+
+#[test]
+fn a_coder_is_told_the_profile_while_its_lines_are_the_codes() {
+    let brief = Brief { reference: CODE.to_owned(), ..full() };
+    let (task, plan) = (task(), Plan::default());
+    for request in [Request::Plan, Request::Replan(&plan, "why"), Request::Code(&task)] {
+        let (_, user) = Prompts::new().unwrap().render(request, &brief, Length::Full).unwrap();
+        assert!(user.contains("## Profile of the code\n\nRecorded on sim:h200 by the simulator."), "{user}");
+        assert!(user.contains("memory-bound by device memory, by estimate (80% sectors of memory"), "{user}");
+        assert!(user.contains("- scale.cu:3: 3,200 sectors (400 needed)"), "{user}");
+    }
+}
+
 /// The same of a module of PyTorch: what a planner and a coder are told.
 #[test]
 fn what_is_sent_of_a_module() {
@@ -139,6 +197,7 @@ fn what_is_sent_of_a_module() {
         reference: MODULE.to_owned(),
         current: MODULE.to_owned(),
         device: "cuda:0 (NVIDIA H200)".to_owned(),
+        recorded: Some(Arc::new(on_cpu())),
         ..Brief::default()
     };
     let fused = Task { title: "Fuse both operations".to_owned(), ..Task::default() };

@@ -17,6 +17,9 @@ pub enum Entry {
         cost: Cost,
         /// What was measured, as a table.
         profile: String,
+        /// By what it was profiled, or why it was not, in sentences. The profile itself lies beside the history.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        recorded: String,
         /// Wall time.
         seconds: f64,
     },

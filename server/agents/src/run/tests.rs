@@ -57,7 +57,13 @@ fn a_run_is_written_as_it_happens_and_read_again() {
     let root = root.path().join("runs");
     let mut run = Run::create(&root, manifest(), "int a;\n").unwrap();
     assert_eq!(run.manifest().id, "20261129-201650-ns__k_4_");
-    run.append(Entry::Baseline { cost: Cost::default(), profile: "p".into(), seconds: 1.0 }).unwrap();
+    run.append(Entry::Baseline {
+        cost: Cost::default(),
+        profile: "p".into(),
+        recorded: String::new(),
+        seconds: 1.0,
+    })
+    .unwrap();
     run.write_candidate(1, "int b;\n").unwrap();
     run.append(attempt(1, Outcome::Kept, 2.0)).unwrap();
     run.write_candidate(2, "int c;\n").unwrap();
@@ -90,7 +96,13 @@ fn runs_of_one_second_have_names_of_their_own() {
 fn what_was_cut_off_is_not_there() {
     let root = tempfile::tempdir().unwrap();
     let mut run = Run::create(root.path(), manifest(), "").unwrap();
-    run.append(Entry::Baseline { cost: Cost::default(), profile: String::new(), seconds: 1.0 }).unwrap();
+    run.append(Entry::Baseline {
+        cost: Cost::default(),
+        profile: String::new(),
+        recorded: String::new(),
+        seconds: 1.0,
+    })
+    .unwrap();
     let (folder, id) = (run.folder().to_owned(), run.manifest().id.clone());
     drop(run);
     // A kill between writing a file and moving it to its place leaves such a file.

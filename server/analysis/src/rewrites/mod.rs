@@ -12,6 +12,7 @@
 //! the same rule again.
 
 mod allocated;
+mod answers;
 mod atomics;
 mod context;
 mod cover;
@@ -44,6 +45,7 @@ use serde::Serialize;
 use stitch_findings::{Code, Span};
 
 use crate::{Analysis, Language, Workspace};
+pub use answers::{ANSWERS, answering, answers};
 pub use context::{Context, Function};
 pub use edit::{Edit, apply};
 

@@ -1,9 +1,12 @@
 //! The report as SARIF 2.1.0 (OASIS), which code hosts show beside the lines of a change.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stitch_findings::{CODES, CodeInfo, Severity};
+use stitch_analysis::rewrites::{self, Rewrite};
+use stitch_analysis::{Analysis, Language, Workspace};
+use stitch_findings::{CODES, CodeInfo, Producer, ReadText, Severity};
 use stitch_verifier::compile::Lack;
 
 use super::report::{FileReport, FindingReport, Range, Report};
@@ -11,11 +14,7 @@ use crate::status::Status;
 
 /// The log of one run.
 pub fn log(report: &Report) -> Value {
-    let results: Vec<Value> = report
-        .files
-        .iter()
-        .flat_map(|file| file.findings.iter().map(move |finding| result(file, finding)))
-        .collect();
+    let results: Vec<Value> = report.files.iter().flat_map(results).collect();
     let complete = matches!(report.status(), Status::Good | Status::Bad);
     let configuration: Vec<Value> =
         report.warnings.iter().map(|warning| notification("warning", warning, None)).collect();
@@ -25,6 +24,7 @@ pub fn log(report: &Report) -> Value {
         "runs": [{
             "tool": { "driver": {
                 "name": "stitchcuda",
+                "version": env!("CARGO_PKG_VERSION"),
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": CODES.iter().map(rule).collect::<Vec<_>>(),
             }},
@@ -67,12 +67,95 @@ fn notification(level: &str, text: &str, path: Option<&Path>) -> Value {
 }
 
 fn rule(info: &CodeInfo) -> Value {
-    json!({
+    let mut rule = json!({
         "id": info.code,
+        "name": name(info.code.as_str()),
         "shortDescription": { "text": info.title },
+        "fullDescription": { "text": first_paragraph(info.page) },
         "help": { "text": info.page, "markdown": info.page },
         "defaultConfiguration": { "level": level(info.severity), "enabled": info.on_by_default },
-    })
+        "properties": { "tags": [kind(info), info.producer.as_str()] },
+    });
+    if let Some(link) = info.code.link() {
+        rule["helpUri"] = link.into();
+    }
+    rule
+}
+
+/// `UncoalescedAccess` for `static/uncoalesced-access`: SARIF wants an identifier in Pascal case.
+fn name(code: &str) -> String {
+    let slug = code.rsplit('/').next().unwrap_or(code);
+    slug.split('-').filter_map(|word| Some(word.get(..1)?.to_uppercase() + word.get(1..)?)).collect()
+}
+
+/// What a page says first, below its headings.
+fn first_paragraph(page: &str) -> String {
+    let lines = page.lines().skip_while(|line| line.is_empty() || line.starts_with('#'));
+    lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What a finding of this code is about.
+fn kind(info: &CodeInfo) -> &'static str {
+    match (info.producer, info.severity) {
+        (Producer::Ncu | Producer::Nsys | Producer::Ptxas, _) => "performance",
+        (Producer::Static, Severity::Information) => "performance",
+        _ => "correctness",
+    }
+}
+
+/// The results of one file.
+fn results(file: &FileReport) -> Vec<Value> {
+    let mut same: HashMap<String, usize> = HashMap::new();
+    let analysis = analysed(file);
+    let result = |finding: &FindingReport| {
+        let line = line(file, finding);
+        let about = format!("{}\n{}\n{line}", finding.code, finding.subject.as_deref().unwrap_or_default());
+        let count = same.entry(about.clone()).or_default();
+        *count += 1;
+        let mut result = result(file, finding);
+        // The line's text and not its number, so that a result stays the same one while others lines come and go.
+        result["partialFingerprints"] = json!({ "stitchcuda/v1": format!("{:016x}", format!("{about}\n{count}").as_str().content_hash()) });
+        let fixes: Vec<Value> = analysis.iter().flat_map(|analysis| fixes(file, finding, analysis)).collect();
+        if !fixes.is_empty() {
+            result["fixes"] = fixes.into();
+        }
+        result
+    };
+    file.findings.iter().map(result).collect()
+}
+
+/// The text of the line at which a finding begins, without what stands around it.
+fn line(file: &FileReport, finding: &FindingReport) -> String {
+    let span = file.text.line_span(finding.range.start_line.saturating_sub(1) as usize);
+    file.text.read(span).unwrap_or_default().trim().to_owned()
+}
+
+/// The analysis of a CUDA file of which a finding may have an answer.
+fn analysed(file: &FileReport) -> Option<Analysis> {
+    let is_cuda = file.path.extension().is_some_and(|extension| extension != "py");
+    let has_answers = file.findings.iter().any(|finding| rewrites::answering(finding.code).next().is_some());
+    (is_cuda && has_answers).then(|| Analysis::of(Language::Cuda, &file.text.to_source()))
+}
+
+/// The rewrites that answer a finding. Nobody has compiled or run them, which the description says.
+fn fixes(file: &FileReport, finding: &FindingReport, analysis: &Analysis) -> Vec<Value> {
+    let fix = |rewrite: Rewrite| {
+        let replacement = |edit: &rewrites::Edit| {
+            json!({
+                "deletedRegion": region(Range::of(edit.span, &file.text)),
+                "insertedContent": { "text": edit.text },
+            })
+        };
+        json!({
+            "description": { "text": format!("{} (not verified)", rewrite.title) },
+            "artifactChanges": [{
+                "artifactLocation": { "uri": uri(&file.path) },
+                "replacements": rewrite.edits.iter().map(replacement).collect::<Vec<_>>(),
+            }],
+        })
+    };
+    let found = rewrites::answers(finding.code, finding.range.bytes, analysis, &Workspace::default());
+    found.into_iter().map(fix).collect()
 }
 
 fn result(file: &FileReport, finding: &FindingReport) -> Value {
@@ -83,9 +166,11 @@ fn result(file: &FileReport, finding: &FindingReport) -> Value {
     let related: Vec<Value> = finding
         .related
         .iter()
-        .map(|related| {
+        .enumerate()
+        .map(|(at, related)| {
             let path = related.path.as_deref().unwrap_or(&file.path);
             json!({
+                "id": at + 1,
                 "message": { "text": related.message },
                 "physicalLocation": {
                     "artifactLocation": { "uri": uri(path) },
@@ -160,6 +245,16 @@ fn bytes(path: &Path) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_have_names_and_say_what_they_are() {
+        assert_eq!(name("static/uncoalesced-access"), "UncoalescedAccess");
+        for info in CODES {
+            let rule = rule(info);
+            assert!(!rule["fullDescription"]["text"].as_str().unwrap().is_empty(), "{rule}");
+            assert!(["performance", "correctness"].contains(&kind(info)), "{rule}");
+        }
+    }
 
     #[test]
     fn paths_become_references_that_viewers_resolve() {

@@ -32,7 +32,9 @@ fn what(manifest: &Manifest) -> String {
 /// Something that happened.
 pub(super) fn happened(entry: &Entry) -> String {
     match entry {
-        Entry::Baseline { profile, .. } => format!("\nThe reference\n{}", indented(profile)),
+        Entry::Baseline { profile, recorded, .. } => {
+            format!("\nThe reference\n{}", indented(&format!("{}\n{recorded}", profile.trim_end())))
+        }
         Entry::Plan { plan, reason, .. } => {
             let again = reason.as_ref().map(|reason| format!(" again, since {reason}")).unwrap_or_default();
             let mut text = format!("\nThe plan{again}\n  {}", plan.summary);

@@ -62,9 +62,11 @@ fn print_kernel(kernel: &Kernel, out: &mut impl Write) -> io::Result<()> {
     for line in kernel.heaviest(MOST_LINES) {
         writeln!(out, "  {}:{}  {}", name_of(&line.file), line.line, line.count.words())?;
     }
+    let limiter =
+        kernel.limiter.as_ref().map_or_else(String::new, |limiter| format!(", limited by: {limiter}"));
     writeln!(
         out,
-        "  estimated {:.1} us in all (a roofline over the simulator's counters, no measurement)",
+        "  estimated {:.1} us in all{limiter} (a roofline over the simulator's counters, no measurement)",
         kernel.estimated_ns as f64 / 1e3
     )
 }

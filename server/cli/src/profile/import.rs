@@ -9,8 +9,9 @@ use stitch_profiles::sniff::FileKind;
 use stitch_session::jobs::{JobKind, Request as Job};
 use stitch_toolchain::discovery;
 use stitch_verifier::profile::import::{ImportError, import};
+use stitch_verifier::profile::sources;
 
-use super::{Shown, workspace};
+use super::Shown;
 use crate::interrupt;
 use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
@@ -28,7 +29,7 @@ pub(super) fn run(
 ) -> Result<Status> {
     let search = surrounding.search(&surrounding.config_for(None));
     let path = file.to_owned();
-    let workspace = workspace(&surrounding.folder);
+    let workspace = sources::of_folders(vec![surrounding.folder.clone()]);
     let imported = interrupt::until_done(1, |jobs, _| async move {
         let job = Job::new(JobKind::Profile, format!("Import {}", path.display()));
         let work = async move |telling: Telling| {

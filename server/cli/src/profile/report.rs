@@ -115,7 +115,7 @@ fn with_run(profile: &Profile, run: &Run<'_>) -> Profile {
     let mut say = |text: String| profile.notes.push(Note::new(NoteKind::Remark, text));
     if let Some(share) = run.sample {
         say(format!(
-            "{:.3} % of the blocks were simulated; counters are scaled up, and results are wrong.",
+            "{:.3} % of the blocks were simulated; counters are those of the share, and results are wrong.",
             share * 100.0
         ));
     }

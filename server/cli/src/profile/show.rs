@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric};
 use stitch_profiles::profile::Profile;
-use stitch_profiles::python::PythonTime;
+use stitch_profiles::python::{HostTime, PythonTime};
 use stitch_profiles::system::{self, CopySum, KernelSum, System};
 
 use stitch_profiles::units::{counted, percent, rate, size, time};
@@ -33,6 +33,13 @@ pub(super) fn print(
 ) -> io::Result<()> {
     let device = profile.device.as_ref().map(|device| format!(" on {device}")).unwrap_or_default();
     writeln!(out, "{}{device}, by {}", profile.target, profile.way.by)?;
+    if profile.way.kept {
+        writeln!(
+            out,
+            "  measured {} and kept: nothing that it rests on has changed since; `--fresh` measures again",
+            profile.way.measured
+        )?;
+    }
     for not in &profile.way.not_taken {
         writeln!(out, "  not by {}: {}", not.by, not.why)?;
     }
@@ -52,8 +59,8 @@ pub(super) fn print(
         // What the simulator counted of it stands above.
         if run.is_none() {
             print_shape(launch, explanation, out)?;
-        } else if !explanation.insights.is_empty() {
-            writeln!(out, "\n{}", launch.kernel.signature)?;
+        } else {
+            writeln!(out, "\n{}\n  {}", launch.kernel.signature, explanation.class.label())?;
         }
         print_insights(explanation, out)?;
     }
@@ -75,7 +82,30 @@ fn print_limit(limit: &system::Insight, out: &mut impl Write) -> io::Result<()> 
     writeln!(out, "    {}", limit.advice)
 }
 
+fn print_host(host: &HostTime, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nThe time of operators on the CPU by line, {} in all", time(host.operator_ns))?;
+    for line in host.lines.iter().take(MOST_LINES) {
+        let operators: Vec<&str> = line.operators.iter().take(3).map(|part| part.name.as_str()).collect();
+        let place = format!("{}:{}", line.file, line.line);
+        writeln!(
+            out,
+            "{:>10}  {:>5}  {place}  {}",
+            time(line.ns),
+            percent(line.share),
+            operators.join(", ")
+        )?;
+    }
+    writeln!(out, "\nBy operator, without those that it calls")?;
+    for part in host.operators.iter().take(MOST_LINES) {
+        writeln!(out, "{:>10}  {}, {}", time(part.ns), part.name, counted(part.count, "call", "calls"))?;
+    }
+    Ok(())
+}
+
 fn print_python(python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
+    if let Some(host) = &python.host {
+        print_host(host, out)?;
+    }
     if !python.lines.is_empty() {
         writeln!(out, "\nThe time of the GPU by line")?;
     }

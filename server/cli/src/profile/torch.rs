@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use stitch_session::jobs::{JobKind, Request as Job};
+use stitch_verifier::profile::sources;
 use stitch_verifier::torch::find::{self, FindError, Said};
 use stitch_verifier::torch::request::Request;
 use stitch_verifier::torch::subject::Subject;
@@ -13,7 +14,7 @@ use stitch_worker::client::Elsewhere;
 use stitch_worker::files::Wanted;
 use stitch_worker::order::{Order, Outcome, ProfileTorch};
 
-use super::{Arguments, Shown, workspace};
+use super::{Arguments, Shown};
 use crate::elsewhere::{self, Ordered};
 use crate::interrupt;
 use crate::progress::{Spinner, Telling};
@@ -40,7 +41,7 @@ pub(super) fn run(
             return Ok(Status::Usage);
         }
     };
-    let mut files = workspace(&surrounding.folder);
+    let mut files = sources::of_folders(vec![surrounding.folder.clone()]);
     files.folders.extend(subject.path.parent().map(std::path::Path::to_owned));
     let config = surrounding.config_for(Some(&subject.path));
     if let Some(elsewhere) = Elsewhere::configured(&config.worker) {
@@ -50,7 +51,8 @@ pub(super) fn run(
         let workspace = crate::setup::workspace_around(surrounding, file);
         let wanted = Wanted::of(&workspace).with_subject(&subject);
         let (title, named) = (format!("Profile {name}"), name.to_owned());
-        let order = ProfileTorch { settings, subject, name: named, folders: files.folders };
+        let order =
+            ProfileTorch { settings, subject, name: named, folders: files.folders, fresh: arguments.fresh };
         let order = Order::ProfileTorch(Box::new(order));
         return match (Ordered { elsewhere, order, wanted, title, kind: JobKind::Profile }).done()? {
             Ok(Outcome::Profile { profile }) => {
@@ -61,6 +63,7 @@ pub(super) fn run(
             Err(status) => Ok(status),
         };
     }
+    let fresh = arguments.fresh;
     let result = interrupt::until_done(1, |jobs, _| async move {
         let spinner = Spinner::new();
         let request = match request(arguments, surrounding, subject).await {
@@ -74,7 +77,7 @@ pub(super) fn run(
         let named = name.to_owned();
         let profiled = spinner.watch(&jobs, job, async move |telling: Telling| {
             let progress = |message: &str, share: Option<f32>| telling.say(message, share);
-            Ok(profile(&named, &request, &files, &progress, telling.cancellation()).await)
+            Ok(profile(&named, &request, &files, fresh, &progress, telling.cancellation()).await)
         });
         Ok::<_, anyhow::Error>(Ok(profiled.await))
     })??;

@@ -4,18 +4,14 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use stitch_profiles::profile::Profile;
-use stitch_session::cache::Cache;
-use stitch_session::folders::Folders;
 use stitch_session::jobs::{JobKind, Limit, Request as Job};
-use stitch_toolchain::discovery;
+use stitch_toolchain::discovery::Search;
 use stitch_toolchain::process::Scratch;
 use stitch_verifier::measure::program_of;
-use stitch_verifier::profile::cuda::{self, CollectError, collect, here};
+use stitch_verifier::profile::cuda::CollectError;
 use stitch_verifier::profile::ladder::Rung;
-use stitch_verifier::profile::simulated;
-use stitch_verifier::program::{
-    BuildError, Builder, End, Program, Ran, RunDevice, RunError, Running, build, run as run_program,
-};
+use stitch_verifier::profile::take::{TakeError, Taken, Wanted, take};
+use stitch_verifier::program::{BuildError, Builder, End, Program, Ran, RunDevice, RunError, Running};
 use stitch_verifier::simulation::{Options, Report as Simulated, SimulationError, checks};
 
 use stitch_worker::client::Elsewhere;
@@ -28,21 +24,6 @@ use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
 use crate::setup;
 use crate::status::Status;
-
-/// How a profile came to nothing.
-enum Failure {
-    Build(BuildError),
-    Run(RunError),
-    Collect(CollectError),
-}
-
-/// What came of it.
-enum Made {
-    /// A GPU's profile.
-    Profile(Box<Profile>),
-    /// A run on the simulator.
-    Ran(Ran),
-}
 
 /// Profiles and prints.
 ///
@@ -72,11 +53,13 @@ pub(super) fn run(
             answers,
             by: arguments.by.map(|rung| rung.word().to_owned()),
             sample: arguments.sample,
+            budget: None,
+            fresh: arguments.fresh,
             or_simulated: false,
         }));
         let title = format!("Profile {name}");
         let ordered = Ordered { elsewhere, order, wanted, title, kind: JobKind::Profile };
-        return done_elsewhere(ordered, name, arguments.sample, page, out);
+        return done_elsewhere(ordered, arguments.sample, page, out);
     }
     let executable = std::env::current_exe().context("this program does not know where it lies")?;
     let harnesses = Scratch::new("harness").context("there is no folder for a harness")?;
@@ -86,17 +69,18 @@ pub(super) fn run(
             Ok(builder) => builder,
             Err(status) => return Ok(Err(status)),
         };
-        let (device, limit) = match &builder.device {
-            RunDevice::Cuda { .. } => (builder.device.to_string(), Limit::Device(builder.device.id())),
+        let limit = match &builder.device {
+            RunDevice::Cuda { .. } => Limit::Device(builder.device.id()),
             RunDevice::Simulator(_) if arguments.by.is_some() => {
                 anstream::eprintln!("error: `--by` is for a GPU, and the device is {}.", builder.device);
                 return Ok(Err(Status::Usage));
             }
-            RunDevice::Simulator(_) => (builder.device.to_string(), Limit::Processor),
+            RunDevice::Simulator(_) => Limit::Processor,
         };
         let simulation = Options {
             executable,
             counters: true,
+            caches: true,
             sample: arguments.sample,
             checks: checks(builder.config.simulator.checks),
             ..Options::default()
@@ -108,17 +92,20 @@ pub(super) fn run(
             simulation,
         };
         let search = surrounding.search(&builder.config);
-        let work = Work { target: name.to_owned(), only: arguments.by, program, builder, running, search };
+        let (only, fresh) = (arguments.by, arguments.fresh);
+        let work = Work { target: name.to_owned(), only, fresh, program, builder, running, search };
         let job = Job::new(JobKind::Profile, format!("Profile {name}")).limit(limit);
-        let work = async move |telling: Telling| Ok(work.outcome(&telling).await);
-        Ok::<_, anyhow::Error>(Ok((Spinner::new().watch(&jobs, job, work).await, device)))
+        let work = async move |telling: Telling| Ok(work.taken(&telling).await);
+        Ok::<_, anyhow::Error>(Ok(Spinner::new().watch(&jobs, job, work).await))
     })??;
     match result {
         Err(status) => Ok(status),
-        Ok((Err(error), _)) => Ok(Status::of_job(&error)),
-        Ok((Ok(Err(failure)), _)) => Ok(failed(&failure)),
-        Ok((Ok(Ok(Made::Ran(ran))), device)) => print_run(arguments.sample, page, name, &device, &ran, out),
-        Ok((Ok(Ok(Made::Profile(profile))), _)) => {
+        Ok(Err(error)) => Ok(Status::of_job(&error)),
+        Ok(Ok(Err(error))) => Ok(failed(&error)),
+        Ok(Ok(Ok(Taken { profile, ran: Some(ran), .. }))) => {
+            print_run(arguments.sample, page, &profile, &ran, out)
+        }
+        Ok(Ok(Ok(Taken { profile, .. }))) => {
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
             page.print(&profile, None, status, out)
         }
@@ -128,7 +115,6 @@ pub(super) fn run(
 /// Has a profile made elsewhere, and prints it.
 fn done_elsewhere(
     ordered: Ordered,
-    name: &str,
     sample: Option<f64>,
     page: &Shown,
     out: &mut impl Write,
@@ -138,8 +124,8 @@ fn done_elsewhere(
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
             page.print(&profile, None, status, out)
         }
-        Ok(Outcome::Simulated { device, run }) => {
-            print_run(sample, page, name, &device, &Ran::from(*run), out)
+        Ok(Outcome::Simulated { profile, run, .. }) => {
+            print_run(sample, page, &profile, &Ran::from(*run), out)
         }
         Ok(_) => Ok(elsewhere::other_outcome()),
         Err(status) => Ok(status),
@@ -150,63 +136,49 @@ fn done_elsewhere(
 struct Work {
     target: String,
     only: Option<Rung>,
+    fresh: bool,
     program: Program,
     builder: Builder,
     running: Running,
-    search: discovery::Search,
+    search: Search,
 }
 
 impl Work {
-    async fn outcome(&self, telling: &Telling) -> std::result::Result<Made, Failure> {
+    async fn taken(&self, telling: &Telling) -> std::result::Result<Taken, TakeError> {
+        let Self { target, only, fresh, program, builder, running, search } = self;
+        let (only, fresh) = (*only, *fresh);
+        let wanted = Wanted { target, program, builder, running, search, only, fresh };
         let say = |message: &str| telling.say(message, None);
-        let cancel = telling.cancellation();
-        say("building");
-        let built = build(&self.builder, &self.program, cancel).await.map_err(Failure::Build)?;
-        if matches!(self.running.device, RunDevice::Simulator(_)) {
-            say("simulating");
-            return run_program(&built, &self.running, cancel).await.map(Made::Ran).map_err(Failure::Run);
-        }
-        let cache = Cache::configured(&self.builder.config.cache, &Folders::find());
-        let (here, memory) = here(&self.search, &self.builder.toolkit, cache);
-        let (target, running, only) = (&*self.target, &self.running, self.only);
-        let order = cuda::Order { target, built: &built, running, here: &here, only, memory: &memory };
-        let profile = collect(&order, &say, cancel).await.map_err(Failure::Collect)?;
-        Ok(Made::Profile(Box::new(profile)))
+        take(&wanted, &say, telling.cancellation()).await
     }
 }
 
-fn failed(failure: &Failure) -> Status {
-    let (message, status) = match failure {
-        Failure::Build(BuildError::Cancelled)
-        | Failure::Run(RunError::Cancelled)
-        | Failure::Collect(CollectError::Cancelled) => return Status::Interrupted,
+fn failed(error: &TakeError) -> Status {
+    let status = match error {
+        TakeError::Cancelled => return Status::Interrupted,
         // As `verify` ends for a reference that does not build.
-        Failure::Build(error @ BuildError::Compiler { .. }) => (error.to_string(), Status::Usage),
-        Failure::Build(error) => (error.to_string(), Status::Missing),
-        Failure::Run(error) => {
-            let is_missing = matches!(
-                error,
-                RunError::Simulation(SimulationError::Missing { .. } | SimulationError::NotUsed)
-            );
-            (error.to_string(), if is_missing { Status::Missing } else { Status::Bad })
+        TakeError::Build(BuildError::Compiler { .. }) => Status::Usage,
+        TakeError::Build(_)
+        | TakeError::Collect(CollectError::NoWay { .. })
+        | TakeError::Run(RunError::Simulation(SimulationError::Missing { .. } | SimulationError::NotUsed)) => {
+            Status::Missing
         }
-        Failure::Collect(error) => {
-            if let CollectError::Fails { said, .. } = error {
-                anstream::eprint!("{said}");
-            }
-            let is_missing = matches!(error, CollectError::NoWay { .. });
-            (error.to_string(), if is_missing { Status::Missing } else { Status::Bad })
+        TakeError::Collect(CollectError::Fails { said, .. }) => {
+            anstream::eprint!("{said}");
+            Status::Bad
+        }
+        TakeError::Run(_) | TakeError::Collect(_) | TakeError::Harness(_) | TakeError::Ended(_) => {
+            Status::Bad
         }
     };
-    anstream::eprintln!("error: {message}");
+    anstream::eprintln!("error: {error}");
     status
 }
 
 fn print_run(
     sample: Option<f64>,
     page: &Shown,
-    target: &str,
-    device: &str,
+    profile: &Profile,
     ran: &Ran,
     out: &mut impl Write,
 ) -> Result<Status> {
@@ -229,8 +201,7 @@ fn print_run(
             return Ok(Status::Bad);
         }
     };
-    let profile = simulated::profile(simulated, target, device);
     let run = Run { sample, exit_status, signal, simulated };
     let good = exit_status == Some(0) && simulated.faults.is_empty() && !simulated.kernels.is_empty();
-    page.print(&profile, Some(run), if good { Status::Good } else { Status::Bad }, out)
+    page.print(profile, Some(run), if good { Status::Good } else { Status::Bad }, out)
 }

@@ -1,7 +1,7 @@
 //! Code actions: what a finding means, and compiling now. Pure and fast; what an action does is a command.
 
 use serde_json::{Value, json};
-use stitch_findings::Code;
+use stitch_findings::{AnchorState, Code, Finding, Producer};
 use tower_lsp::ls_types::{
     CodeAction, CodeActionContext, CodeActionDisabled, CodeActionKind, CodeActionOrCommand,
     CodeActionTriggerKind, Command, Diagnostic, NumberOrString, Range,
@@ -12,7 +12,7 @@ use crate::from_proto;
 use crate::handlers::{commands, rewrites};
 use crate::session::Session;
 use crate::to_proto::SOURCE;
-use crate::view::View;
+use crate::view::{Placed, View};
 
 /// The kind of the action that optimises a selection.
 pub const OPTIMIZE_KIND: &str = "refactor.rewrite.stitchcuda.optimize";
@@ -28,18 +28,20 @@ pub fn actions(
     let mut actions = Vec::new();
     if wants(context, &CodeActionKind::QUICKFIX) {
         let wanted = from_proto::request_span(range, &view.document.text, view.encoding);
-        let mut codes: Vec<Code> = view
-            .findings
-            .iter()
-            .filter(|placed| placed.span.start <= wanted.end && wanted.start <= placed.span.end)
-            .map(|placed| placed.item.code)
-            .collect();
+        let touches =
+            |placed: &&Placed<Finding>| placed.span.start <= wanted.end && wanted.start <= placed.span.end;
+        let findings: Vec<&Placed<Finding>> = view.findings.iter().filter(touches).collect();
+        let mut codes: Vec<Code> = findings.iter().map(|placed| placed.item.code).collect();
         codes.sort();
         codes.dedup();
         let about = |code: Code| -> Vec<Diagnostic> {
             context.diagnostics.iter().filter(|given| is_about(given, code)).cloned().collect()
         };
-        actions.extend(rewrites::fixes(session, view, wanted, &codes, about, client));
+        let fixes = rewrites::fixes(session, view, &findings, about, client);
+        if fixes.is_empty() {
+            actions.extend(optimize_for(session, view, &findings, about, client));
+        }
+        actions.extend(fixes);
         for code in codes {
             let command = command(format!("Explain {code}"), commands::EXPLAIN, json!(code.as_str()));
             actions.push(action(command, CodeActionKind::QUICKFIX, about(code), client));
@@ -57,6 +59,30 @@ pub fn actions(
         actions.push(action(command, CodeActionKind::SOURCE, Vec::new(), client));
     }
     actions
+}
+
+/// Optimising the kernel or module of what a profiler found, for findings that no rewrite answers: the first of them, whose place is the job's
+/// selection.
+fn optimize_for(
+    session: &Session,
+    view: &View,
+    findings: &[&Placed<Finding>],
+    about: impl Fn(Code) -> Vec<Diagnostic>,
+    client: &ClientFeatures,
+) -> Option<CodeActionOrCommand> {
+    let is_measured = |placed: &&&Placed<Finding>| {
+        let producer = placed.item.code.info().producer;
+        matches!(producer, Producer::Ncu | Producer::Nsys) && placed.state != AnchorState::Stale
+    };
+    let finding = findings.iter().find(is_measured)?;
+    let target = crate::optimize::target(session, &view.document, Some(finding.span)).ok()?;
+    let scope = target.scope().join(", ");
+    let of = if scope.is_empty() { "this" } else { &scope };
+    let code = finding.item.code;
+    let argument =
+        json!({"uri": &*view.document.uri, "range": view.range_here(finding.span), "finding": code.as_str()});
+    let command = command(format!("Optimize {of} for {code}"), commands::OPTIMIZE, argument);
+    Some(action(command, CodeActionKind::QUICKFIX, about(code), client))
 }
 
 /// Optimising what is selected. Where it can't be, the reason, if a person asked for such an action and the editor shows reasons.

@@ -32,13 +32,17 @@ pub const PLAN: &str = "stitchcuda.plan";
 pub const VERIFY: &str = "stitchcuda.verify";
 /// Runs the program that a document is on the simulator, for the heat of its lines: `["file:///…"]` gives `{"job"}`.
 pub const PROFILE: &str = "stitchcuda.profile";
+/// Reads what a profiler wrote elsewhere, and tells it at the lines of the documents that it speaks of: `["file:///…/report.ncu-rep"]` gives
+/// `{"job"}`.
+pub const IMPORT: &str = "stitchcuda.importProfile";
 /// Cancels a job: `[7]` gives whether it ran.
 pub const CANCEL: &str = "stitchcuda.cancel";
 /// Lists the jobs that run: `[]` gives `[{"id", "title"}]`.
 pub const JOBS: &str = "stitchcuda.jobs";
 
 /// All of them.
-pub const NAMES: &[&str] = &[SHOW_KERNEL, EXPLAIN, RECOMPILE, OPTIMIZE, PLAN, VERIFY, PROFILE, CANCEL, JOBS];
+pub const NAMES: &[&str] =
+    &[SHOW_KERNEL, EXPLAIN, RECOMPILE, OPTIMIZE, PLAN, VERIFY, PROFILE, IMPORT, CANCEL, JOBS];
 
 /// Runs a command.
 ///
@@ -54,6 +58,7 @@ pub async fn execute(session: &Arc<Session>, command: &str, arguments: &[Value])
         PLAN => optimize(session, PLAN, Extent::Plan, argument),
         VERIFY => verify(session, argument),
         PROFILE => profile(session, argument),
+        IMPORT => import(session, argument),
         CANCEL => {
             let job = argument.as_u64().and_then(progress::job_numbered);
             let job = job.ok_or_else(|| wrong(CANCEL, "the number of a job", argument))?;
@@ -125,6 +130,12 @@ fn profile(session: &Arc<Session>, argument: &Value) -> Result<Value> {
     let document = open_document(session, argument);
     let document = document.ok_or_else(|| wrong(PROFILE, "the URI of an open document", argument))?;
     begun(session, "profiled", profile::start(session, &document))
+}
+
+fn import(session: &Arc<Session>, argument: &Value) -> Result<Value> {
+    let path = argument.as_str().and_then(|uri| Key::of(uri).to_path());
+    let path = path.ok_or_else(|| wrong(IMPORT, "the URI of a file of this machine", argument))?;
+    begun(session, "imported", profile::import::start(session, path))
 }
 
 /// The job that was begun; or why none was, which the person is told too.

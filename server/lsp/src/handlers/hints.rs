@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use stitch_findings::{AnchorState, Measurement, Quantity, Span};
 use stitch_profiles::units;
-use stitch_session::config::StaleHints;
+use stitch_session::config::{InlayHints, StaleHints};
 use tower_lsp::ls_types::{InlayHint, InlayHintLabel, InlayHintTooltip, Range};
 
 use crate::capabilities::ClientFeatures;
@@ -15,7 +15,8 @@ use crate::view::{Placed, View};
 use crate::{from_proto, to_proto};
 
 /// The hints in a range. The tooltip comes with them unless the client asks for it later.
-pub fn hints(view: &View, range: Range, stale: StaleHints, client: &ClientFeatures) -> Vec<InlayHint> {
+pub fn hints(view: &View, range: Range, config: &InlayHints, client: &ClientFeatures) -> Vec<InlayHint> {
+    let stale = config.stale;
     let wanted = from_proto::request_span(range, &view.document.text, view.encoding);
     let mut lines: BTreeMap<u32, Vec<Resources>> = BTreeMap::new();
     for kernel in Resources::of(view) {
@@ -26,10 +27,9 @@ pub fn hints(view: &View, range: Range, stale: StaleHints, client: &ClientFeatur
     }
     let mut labels: BTreeMap<u32, (String, Span)> =
         lines.into_iter().map(|(line, kernels)| (line, (label(&kernels), kernels[0].span))).collect();
-    for measured in view.measurements.iter().filter(|found| found.item.quantity.is_of_a_line()) {
+    for (line, measured) in worst(view, config.threshold) {
         let is_shown = measured.state != AnchorState::Stale || stale != StaleHints::Hide;
         if let Some(label) = taken(measured).filter(|_| is_shown) {
-            let line = view.range_here(measured.span).start.line;
             labels.entry(line).or_insert((label, measured.span));
         }
     }
@@ -61,11 +61,12 @@ pub fn resolve(view: &View, mut hint: InlayHint, client: &ClientFeatures) -> Inl
     if field("revision") != Some(view.document.revision) {
         return hint;
     }
-    let offset = field("offset").and_then(|offset| usize::try_from(offset).ok());
-    if let Some((name, _)) = offset.and_then(|offset| view.kernel_name_at(offset)) {
-        hint.tooltip =
-            Some(InlayHintTooltip::MarkupContent(to_proto::markup(hover::about_kernel(view, name), client)));
-    }
+    let Some(offset) = field("offset").and_then(|offset| usize::try_from(offset).ok()) else { return hint };
+    let about = match view.kernel_name_at(offset) {
+        Some((name, _)) => Some(hover::about_kernel(view, name)),
+        None => hover::about_line(view, offset),
+    };
+    hint.tooltip = about.map(|text| InlayHintTooltip::MarkupContent(to_proto::markup(text, client)));
     hint
 }
 
@@ -77,20 +78,34 @@ fn touches(wanted: Span, line: Span) -> bool {
     wanted.start <= line.end && line.start <= wanted.end
 }
 
-/// A line's part of a kernel's samples below which nothing is said. Source: ours; a hint on every line is one on none.
-const LEAST_SHARE: f64 = 0.02;
+/// What is told of each line: of several numbers of one kind, which several launches have, the largest. Nothing below `threshold`.
+fn worst(view: &View, threshold: f64) -> BTreeMap<u32, &Placed<Measurement>> {
+    let all_time = view.profile.as_ref().and_then(|profile| profile.recorded().python.as_ref());
+    let all_time = all_time.map_or(0.0, |python| python.kernel_ns as f64 / 1e9);
+    let is_enough = |measured: &Measurement| match measured.quantity {
+        Quantity::GpuTime => measured.value >= threshold * all_time,
+        Quantity::SampleShare => measured.value >= threshold,
+        quantity => quantity.is_of_a_line(),
+    };
+    let mut worst: BTreeMap<u32, &Placed<Measurement>> = BTreeMap::new();
+    for measured in view.measurements.iter().filter(|found| is_enough(&found.item)) {
+        let line = view.range_here(measured.span).start.line;
+        let known = worst.entry(line).or_insert(measured);
+        if known.item.quantity == measured.item.quantity && known.item.value < measured.item.value {
+            *known = measured;
+        }
+    }
+    worst
+}
 
-/// What a line takes: `3.20 ms · 41% · 3 kernels`, `18% of the samples`.
+/// What a line takes: `3.20 ms · 41% · 3 kernels · memory-bound`, `18% of the samples · 8.0 times the sectors`.
 fn taken(measured: &Placed<Measurement>) -> Option<String> {
     let Measurement { quantity, value, note, .. } = &measured.item;
+    let beside = note.as_ref().map(|note| format!(" · {note}")).unwrap_or_default();
     let label = match quantity {
-        Quantity::GpuTime => {
-            let note = note.as_ref().map(|note| format!(" · {note}")).unwrap_or_default();
-            format!("{}{note}", units::time((value * 1e9).round() as u64))
-        }
-        Quantity::SampleShare if *value >= LEAST_SHARE => {
-            format!("{} of the samples", units::percent(*value))
-        }
+        Quantity::GpuTime => format!("{}{beside}", units::time((value * 1e9).round() as u64)),
+        Quantity::SampleShare => format!("{} of the samples{beside}", units::percent(*value)),
+        Quantity::AccessExcess => note.clone()?,
         _ => return None,
     };
     Some(if measured.state == AnchorState::Stale { format!("~{label} (before edit)") } else { label })

@@ -1,9 +1,9 @@
-//! Hover: what is known of a kernel, and the page of a finding's code.
+//! Hover: what is known of a kernel, a line and a module, and the page of a finding's code.
 
 use std::fmt::Write;
 
 use stitch_analysis::Launch;
-use stitch_findings::AnchorState;
+use stitch_findings::{AnchorState, ReadText, Span};
 use tower_lsp::ls_types::{Hover, HoverContents, Position};
 
 use crate::capabilities::ClientFeatures;
@@ -38,10 +38,21 @@ pub fn hover(view: &View, position: Position, client: &ClientFeatures) -> Option
             parts.push(format!("{}\n{}", table(&made), first.origin()));
             range = Some(view.range_here(first.span));
         }
+        if let Some((said, span)) = measured(view, offset) {
+            parts.push(said);
+            range = range.or_else(|| Some(view.range_here(span)));
+        }
     }
     if let Some(placed) = finding {
-        let advice = placed.item.advice.as_deref().unwrap_or_default();
-        parts.push(format!("**{}** {advice}\n\n{}", placed.item.message, placed.item.code.info().page));
+        let page = placed.item.code.info().page;
+        // Some editors show findings beside the hover of their place; then only the page is new.
+        parts.push(match client.plugin.diagnostics_in_hover {
+            true => page.to_owned(),
+            false => {
+                let advice = placed.item.advice.as_deref().unwrap_or_default();
+                format!("**{}** {advice}\n\n{page}", placed.item.message)
+            }
+        });
         range = range.or_else(|| Some(view.range_here(placed.span)));
     }
     (!parts.is_empty()).then(|| Hover {
@@ -50,7 +61,52 @@ pub fn hover(view: &View, position: Position, client: &ClientFeatures) -> Option
     })
 }
 
-/// A kernel's page: what the compiler says of it, and who launches it.
+/// What profilers measured of the line, or of the module, at an offset, and where that is.
+fn measured(view: &View, offset: usize) -> Option<(String, Span)> {
+    let profile = view.profile.as_ref()?;
+    let mut parts = Vec::new();
+    let mut span = None;
+    if let Some((name, at)) = module_name_at(view, offset) {
+        parts.extend(profile.modules(name, at).map(|said| said.markdown()));
+        span = Some(at).filter(|_| !parts.is_empty());
+    }
+    let line = line_at(view, offset);
+    if let Some(said) = profile.line(line) {
+        parts.push(said.markdown());
+        span = span.or(Some(line));
+    }
+    Some((parts.join("\n"), span?))
+}
+
+/// The module whose class's name, or whose making, is at an offset.
+fn module_name_at(view: &View, offset: usize) -> Option<(&str, Span)> {
+    view.analysis()?.outline().modules.iter().find_map(|module| {
+        let class = view.place(module.name_span);
+        if class.touches(offset) {
+            return Some((module.name.as_str(), class));
+        }
+        let part = module.parts.iter().find(|part| view.place(part.span).touches(offset))?;
+        Some((part.name.as_str(), view.place(part.span)))
+    })
+}
+
+/// What profilers measured of the line at an offset: the table behind its hint.
+pub fn about_line(view: &View, offset: usize) -> Option<String> {
+    let said = view.profile.as_ref()?.line(line_at(view, offset))?;
+    Some(said.markdown())
+}
+
+/// The text of the line at an offset, without its indentation and its end.
+fn line_at(view: &View, offset: usize) -> Span {
+    let text = &view.document.text;
+    let position = text.position(offset, view.encoding);
+    let line = text.line_span(position.line as usize);
+    let written = text.read(line).unwrap_or_default();
+    let indent = written.len() - written.trim_start().len();
+    Span::new(line.start + indent, line.start + indent.max(written.trim_end().len()))
+}
+
+/// A kernel's page: what the compiler says of it, what profilers measured, and who launches it.
 pub fn about_kernel(view: &View, name: &str) -> String {
     let mut text = format!("**`{name}`** kernel\n\n");
     let all = Resources::of(view);
@@ -69,6 +125,10 @@ pub fn about_kernel(view: &View, name: &str) -> String {
         text.push_str("The kernel has changed since it was compiled. Save the file to see its numbers.\n");
     } else if view.document.path.is_some() && !spans.is_empty() {
         text.push_str("Save the file to have it compiled and see its registers and occupancy.\n");
+    }
+    if let Some(said) = view.profile.as_ref().and_then(|profile| profile.kernel(name, spans.first().copied()))
+    {
+        let _ = writeln!(text, "\n{}", said.markdown());
     }
     let launches: Vec<_> = view.launches_of(name).collect();
     for launch in launches.iter().take(MOST_LAUNCHES) {

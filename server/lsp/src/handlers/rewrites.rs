@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use stitch_analysis::rewrites::{self, Proposal, Rewrite};
-use stitch_findings::{Code, Span};
+use stitch_analysis::rewrites::{self, Rewrite};
+use stitch_findings::{Code, Finding};
 use tower_lsp::ls_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, Diagnostic, DocumentChanges, OneOf,
     OptionalVersionedTextDocumentIdentifier, TextDocumentEdit, TextEdit, Uri, WorkspaceEdit,
@@ -11,39 +11,36 @@ use tower_lsp::ls_types::{
 
 use crate::capabilities::ClientFeatures;
 use crate::session::Session;
-use crate::view::View;
+use crate::view::{Placed, View};
 
-/// The rewrites that answer findings of these codes in `wanted`, which is in bytes of the view's text.
+/// The rewrites that answer these findings of the view's text, each once.
 pub fn fixes(
     session: &Session,
     view: &View,
-    wanted: Span,
-    codes: &[Code],
+    findings: &[&Placed<Finding>],
     diagnostics: impl Fn(Code) -> Vec<Diagnostic>,
     client: &ClientFeatures,
 ) -> Vec<CodeActionOrCommand> {
     // An edit can only be an answer of a client that takes answers with edits, and only to the text as it is.
     let Some(analysis) = view.analysis().filter(|_| client.code_action_literals) else { return Vec::new() };
-    let answered: Vec<&'static rewrites::Rule> = rewrites::RULES
-        .iter()
-        .copied()
-        .filter(|rule| rule.finding.is_some_and(|code| codes.contains(&code)))
-        .collect();
-    if answered.is_empty() || **analysis.source() != *view.document.text.to_source() {
+    if **analysis.source() != *view.document.text.to_source() {
         return Vec::new();
     }
     let workspace = session.workspace_for(&view.document);
-    rewrites::propose_with(&answered, analysis, &workspace, Some(wanted))
-        .into_iter()
-        .filter_map(|proposal| match proposal {
-            Proposal::Rewrite(rewrite) => Some(rewrite),
-            Proposal::Refused(_) => None,
-        })
-        .filter_map(|rewrite| {
-            let about = rewrite.rule.finding.map(&diagnostics).unwrap_or_default();
-            action(view, &rewrite, about, client)
-        })
-        .collect()
+    let mut made: Vec<Rewrite> = Vec::new();
+    let mut actions = Vec::new();
+    for finding in findings {
+        let code = finding.item.code;
+        for rewrite in rewrites::answers(code, finding.span, analysis, &workspace) {
+            let is_known =
+                |known: &&Rewrite| known.rule.code == rewrite.rule.code && known.place == rewrite.place;
+            if !made.iter().any(|known| is_known(&known)) {
+                actions.extend(action(view, &rewrite, diagnostics(code), client));
+                made.push(rewrite);
+            }
+        }
+    }
+    actions
 }
 
 fn action(

@@ -3,30 +3,24 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stitch_analysis::Language;
 use stitch_findings::{Finding, Span};
 use stitch_profiles::profile::Profile as Recorded;
 use stitch_profiles::python::Workspace;
-use stitch_session::cache::Cache;
 use stitch_session::config::Device;
-use stitch_session::folders::Folders;
 use stitch_session::jobs::{Context, JobError};
-use stitch_verifier::harness::Answers;
-use stitch_verifier::profile::cuda::{CollectError, Order, collect, here};
-use stitch_verifier::profile::simulated;
-use stitch_verifier::program::{self, Builder, Built, End, Program, Ran, RunDevice, Running, Target};
+use stitch_toolchain::discovery::Search;
+use stitch_verifier::profile::take::{TakeError, Taken, Wanted, kept, take};
+use stitch_verifier::program::{self, Builder, End, Program, Ran, Running};
 use stitch_verifier::simulation::{Options, Report, Source, checks};
 use stitch_verifier::torch::machine::Machine;
-use stitch_verifier::torch::request::TorchError;
+use stitch_verifier::torch::request::{Request, TorchError};
 use stitch_verifier::torch::verify::profiled::{self, ProfileError};
-use stitch_worker::client::Elsewhere;
-use stitch_worker::order::{self, Outcome, ProfileCuda, ProfileTorch, Settings};
 
-use super::Moved;
+use super::{Moved, abroad};
 use crate::documents::Document;
-use crate::elsewhere;
 use crate::optimize::{Chosen, target};
 use crate::session::Session;
 use crate::toolkit;
@@ -44,6 +38,120 @@ pub(super) struct Made {
     pub recorded: Recorded,
     /// What kernels did wrong.
     pub defects: Vec<Finding>,
+    /// How long building and running took.
+    pub took: Duration,
+}
+
+/// How long a program may run where nobody asked for it but saved the file; on the simulator, how long all of its blocks are simulated, and beyond that a
+/// sample of them.
+pub(super) const ON_SAVE_BUDGET: Duration = Duration::from_secs(5);
+
+/// What a profile may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// How long the program may run.
+    pub run: Duration,
+    /// On the simulator, for how long all of its blocks are simulated; all the time where it is not said.
+    pub blocks: Option<Duration>,
+}
+
+/// What a document's program is profiled with, and how.
+struct Prepared {
+    program: Program,
+    builder: Builder,
+    running: Running,
+    search: Search,
+}
+
+impl Prepared {
+    /// Looks for what profiles the file at `path`.
+    async fn of(
+        session: &Arc<Session>,
+        path: PathBuf,
+        name: String,
+        limits: Limits,
+    ) -> Result<Self, JobError> {
+        let config = session.configuration.for_path(Some(&path));
+        let workspace = session.configuration.project_of(&path);
+        let toolkit =
+            toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
+        let wanted = match &config.device {
+            Device::Cpu => Device::Simulator(USUAL.to_owned()),
+            device => device.clone(),
+        };
+        let device = program::choose(&wanted).await.map_err(JobError::failed)?;
+        let search = session.search(&config, workspace.clone());
+        let builder =
+            Builder::prepare(device.clone(), toolkit, config, workspace).await.map_err(JobError::Failed)?;
+        let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+        let program = Program { name, sources: vec![path], folder, ..Program::default() };
+        let executable = std::env::current_exe().map_err(JobError::failed)?;
+        let simulation = Options {
+            executable,
+            counters: true,
+            budget: limits.blocks,
+            // On one thread: for who asked, and has the time.
+            caches: limits.blocks.is_none(),
+            checks: checks(builder.config.simulator.checks),
+            ..Options::default()
+        };
+        let running = Running { device, arguments: Vec::new(), time_limit: limits.run, simulation };
+        Ok(Self { program, builder, running, search })
+    }
+
+    fn wanted(&self, fresh: bool) -> Wanted<'_> {
+        let Self { program, builder, running, search } = self;
+        Wanted { target: &program.name, program, builder, running, search, only: None, fresh }
+    }
+
+    /// What was kept: where there is one, a profile of all blocks.
+    async fn kept(&self) -> Option<Taken> {
+        let mut whole = self.running.clone();
+        (whole.simulation.budget, whole.simulation.caches) = (None, true);
+        if let Some(taken) = kept(&Wanted { running: &whole, ..self.wanted(false) }).await {
+            return Some(taken);
+        }
+        kept(&self.wanted(false)).await
+    }
+}
+
+/// What is told of a profile of `program` at the lines of `text`.
+pub(super) fn made(
+    program: &Program,
+    text: &str,
+    (recorded, ran): (Recorded, Option<&Ran>),
+    device: String,
+    took: Duration,
+) -> Result<Made, JobError> {
+    let Some(ran) = ran else {
+        return Ok(Made { lines: Vec::new(), device, recorded, defects: Vec::new(), took });
+    };
+    let report = match (&ran.end, &ran.report) {
+        (End::Status(_) | End::Signal(_), Some(report)) => report,
+        (End::Ended(why), _) => return Err(JobError::failed(why)),
+        _ => return Err(JobError::failed("The program came to no end in its time, or used no device.")),
+    };
+    let lines = lines(report, program, text);
+    // What a sample does wrong may come of what it left out.
+    let is_whole = report.sampled().next().is_none();
+    let path = program.sources.first().map_or(Path::new(""), PathBuf::as_path);
+    let defects = if is_whole { report.findings(&Source::new(path, text)) } else { Vec::new() };
+    Ok(Made { lines, device, recorded, defects, took })
+}
+
+/// Says how a profile was made and what stands out.
+pub(super) fn say(made: &Made, is_simulated: bool, context: &Context) {
+    let way = &made.recorded.way;
+    context.note(format!("profiled by {}", way.by));
+    way.not_taken.iter().for_each(|not| context.note(format!("not by {}: {}", not.by, not.why)));
+    if is_simulated {
+        let most = made.lines.iter().max_by_key(|line| line.weight);
+        context.note(most.map_or("no line moves anything".to_owned(), |line| {
+            format!("the heaviest line: {}", line.words)
+        }));
+    }
+    // Last, since a plugin shows the last note: what is an estimate says so.
+    made.recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
 }
 
 /// Profiles a document, whose program may run for so long.
@@ -52,162 +160,59 @@ pub(super) async fn record(
     document: &Document,
     path: PathBuf,
     name: String,
-    limit: Duration,
+    limits: Limits,
     context: &Context,
 ) -> Result<Made, JobError> {
-    if document.to_analyse() == Some(Language::Python) {
-        return python(session, document, &path, name, limit, context).await;
+    let is_python = document.to_analyse() == Some(Language::Python);
+    if let Some(machine) = session.machines.of(&session.configuration.for_path(Some(&path))) {
+        return match is_python {
+            true => abroad::torch(session, document, (&machine, &path), name, limits.run, context).await,
+            false => abroad::cuda(session, document, (&machine, path), name, limits, context).await,
+        };
     }
-    let config = session.configuration.for_path(Some(&path));
-    let workspace = session.configuration.project_of(&path);
-    if let Some(elsewhere) = session.machines.of(&config) {
-        let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-        let program = Program { name, sources: vec![path], folder, ..Program::default() };
-        let settings = elsewhere::settings(&config, config.device.clone(), workspace, limit);
-        return cuda_elsewhere(session, document, program, (&elsewhere, settings), context).await;
+    if is_python {
+        return python(session, document, &path, name, limits.run, context).await;
     }
-    let toolkit = toolkit::find(session, &config, workspace.as_deref()).await.map_err(JobError::Failed)?;
-    let wanted = match &config.device {
-        Device::Cpu => Device::Simulator(USUAL.to_owned()),
-        device => device.clone(),
+    let prepared = Prepared::of(session, path.clone(), name, limits).await?;
+    session.board.write(context.id(), |card| card.device = Some(prepared.running.device.id()));
+    let progress = |message: &str| context.progress(message, None);
+    // Who asks for a profile wants it measured; a save may undo an edit, and find what was kept.
+    let is_asked = limits.blocks.is_none();
+    let kept = if is_asked { None } else { prepared.kept().await };
+    let taken = match kept {
+        Some(taken) => Ok(taken),
+        None => take(&prepared.wanted(is_asked), &progress, context.cancellation()).await,
     };
-    let device = program::choose(&wanted).await.map_err(JobError::failed)?;
-    session.board.write(context.id(), |card| card.device = Some(device.id()));
-    let builder =
-        Builder::prepare(device.clone(), toolkit, config, workspace).await.map_err(JobError::Failed)?;
-    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-    let program = Program { name, sources: vec![path], folder, ..Program::default() };
-    context.progress("building", None);
-    let built = program::build(&builder, &program, context.cancellation()).await.map_err(JobError::failed)?;
-    let executable = std::env::current_exe().map_err(JobError::failed)?;
-    let running = Running {
-        device: device.clone(),
-        arguments: Vec::new(),
-        time_limit: limit,
-        simulation: Options {
-            executable,
-            counters: true,
-            checks: checks(builder.config.simulator.checks),
-            ..Options::default()
-        },
-    };
-    match device {
-        RunDevice::Cuda { .. } => on_gpu(session, &builder, &built, &running, context).await,
-        RunDevice::Simulator(_) => simulated(document, &program, &built, &running, context).await,
-    }
-}
-
-/// By the best of the profilers that work here.
-async fn on_gpu(
-    session: &Session,
-    builder: &Builder,
-    built: &Built,
-    running: &Running,
-    context: &Context,
-) -> Result<Made, JobError> {
-    let search = session.search(&builder.config, builder.workspace.clone());
-    let cache = Cache::configured(&builder.config.cache, &Folders::find());
-    let (here, memory) = here(&search, &builder.toolkit, cache);
-    let target = built.program.name.as_str();
-    let order = Order { target, built, running, here: &here, only: None, memory: &memory };
-    let say = |message: &str| context.progress(message, None);
-    let recorded = match collect(&order, &say, context.cancellation()).await {
-        Ok(recorded) => recorded,
-        Err(CollectError::Cancelled) => return Err(JobError::Cancelled),
+    let taken = match taken {
+        Ok(taken) => taken,
+        Err(TakeError::Cancelled) => return Err(JobError::Cancelled),
         Err(error) => return Err(JobError::failed(error)),
     };
-    context.note(format!("profiled by {}", recorded.way.by));
-    recorded.way.not_taken.iter().for_each(|not| context.note(format!("not by {}: {}", not.by, not.why)));
-    Ok(Made { lines: Vec::new(), device: running.device.id(), recorded, defects: Vec::new() })
-}
-
-/// On another machine.
-async fn cuda_elsewhere(
-    session: &Session,
-    document: &Document,
-    program: Program,
-    (machine, settings): (&Elsewhere, Settings),
-    context: &Context,
-) -> Result<Made, JobError> {
-    let path = program.sources.first().cloned().unwrap_or_default();
-    let target = Target::Program(Box::new(program.clone()));
-    let flags = settings.config.nvcc.extra_flags.clone();
-    let wanted =
-        elsewhere::wanted(settings.workspace.as_deref(), &path).with_target(&target).with_flags(&flags);
-    let order = ProfileCuda {
-        settings,
-        target,
-        name: program.name.clone(),
-        arguments: Vec::new(),
-        answers: Answers::default(),
-        by: None,
-        sample: None,
-        or_simulated: true,
-    };
-    let order = order::Order::Profile(Box::new(order));
-    let outcome = elsewhere::done(machine, &order, wanted, context).await?;
-    // The status can name the machine now.
-    crate::configuration::tell_status(session).await;
-    match outcome {
-        Outcome::Profile { profile } => made_elsewhere(session, machine, *profile, context).await,
-        Outcome::Simulated { device, run } => {
-            session.board.write(context.id(), |card| card.device = Some(device.clone()));
-            counted(document, &program, &Ran::from(*run), device, context)
-        }
-        _ => Err(JobError::failed("The worker did something else than was ordered.")),
-    }
-}
-
-/// A profile of another machine's GPU.
-async fn made_elsewhere(
-    session: &Session,
-    machine: &Elsewhere,
-    recorded: Recorded,
-    context: &Context,
-) -> Result<Made, JobError> {
-    let device = machine.machine().await.map(|name| format!("a device of {name}"));
-    let device = device.unwrap_or_else(|| "a device elsewhere".to_owned());
-    session.board.write(context.id(), |card| card.device = Some(device.clone()));
-    context.note(format!("profiled by {}", recorded.way.by));
-    recorded.way.not_taken.iter().for_each(|not| context.note(format!("not by {}: {}", not.by, not.why)));
-    recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
-    Ok(Made { lines: Vec::new(), device, recorded, defects: Vec::new() })
-}
-
-async fn simulated(
-    document: &Document,
-    program: &Program,
-    built: &Built,
-    running: &Running,
-    context: &Context,
-) -> Result<Made, JobError> {
-    context.progress("simulating", None);
-    let ran = program::run(built, running, context.cancellation()).await.map_err(JobError::failed)?;
-    counted(document, program, &ran, running.device.id(), context)
-}
-
-/// What a run on a simulated device counted.
-fn counted(
-    document: &Document,
-    program: &Program,
-    ran: &Ran,
-    device: String,
-    context: &Context,
-) -> Result<Made, JobError> {
-    let report = match (&ran.end, &ran.report) {
-        (End::Status(_) | End::Signal(_), Some(report)) => report,
-        (End::Ended(why), _) => return Err(JobError::failed(why)),
-        _ => return Err(JobError::failed("The program came to no end in its time, or used no device.")),
-    };
+    let Taken { profile, ran, took } = taken;
+    let device = prepared.running.device.id();
     let text = document.text.to_source();
-    let lines = lines(report, program, &text);
-    let most = lines.iter().max_by_key(|line| line.weight);
-    context.note(
-        most.map_or("no line moves anything".to_owned(), |line| format!("the heaviest line: {}", line.words)),
-    );
-    let recorded = simulated::profile(report, &program.name, &device);
-    let defects = report.findings(&Source::new(document.path.as_deref().unwrap_or(Path::new("")), &text));
-    Ok(Made { lines, device, recorded, defects })
+    let made = made(&prepared.program, &text, (profile, ran.as_ref()), device, took)?;
+    say(&made, ran.is_some(), context);
+    Ok(made)
+}
+
+/// The profile of a document that was kept from before, if it still holds. Nothing is built or run.
+pub(super) async fn recall(session: &Arc<Session>, document: &Document, path: &Path) -> Option<Made> {
+    if session.machines.of(&session.configuration.for_path(Some(path))).is_some() {
+        // What is kept of another machine is kept there.
+        return None;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = document.text.to_source();
+    if document.to_analyse() == Some(Language::Python) {
+        let (request, files) = torch_request(session, document, path, Duration::ZERO).await.ok()?;
+        let (recorded, took) = profiled::kept(&name, &request, &files).await?;
+        return Some(Made { lines: Vec::new(), device: request.device, recorded, defects: Vec::new(), took });
+    }
+    let limits = Limits { run: Duration::ZERO, blocks: Some(ON_SAVE_BUDGET) };
+    let prepared = Prepared::of(session, path.to_owned(), name, limits).await.ok()?;
+    let Taken { profile, ran, took } = prepared.kept().await?;
+    made(&prepared.program, &text, (profile, ran.as_ref()), prepared.running.device.id(), took).ok()
 }
 
 /// A module or a function of PyTorch, by torch's own profiler.
@@ -219,45 +224,46 @@ async fn python(
     limit: Duration,
     context: &Context,
 ) -> Result<Made, JobError> {
-    let Chosen::Python(aim) = target(session, document, None).map_err(JobError::Failed)? else {
-        return Err(JobError::failed("there is no module or function to profile"));
-    };
-    let config = session.configuration.for_path(Some(path));
-    let workspace = session.configuration.project_of(path);
-    let device = Machine::timed(&config.device);
-    if let Some(machine) = session.machines.of(&config) {
-        let wanted = elsewhere::wanted(workspace.as_deref(), path).with_subject(&aim.subject);
-        let folders = workspace.iter().cloned().chain(path.parent().map(PathBuf::from)).collect();
-        let settings = elsewhere::settings(&config, device, workspace, limit.max(LOADING));
-        let order = ProfileTorch { settings, subject: aim.subject, name, folders };
-        let order = order::Order::ProfileTorch(Box::new(order));
-        return match elsewhere::done(&machine, &order, wanted, context).await? {
-            Outcome::Profile { profile } => made_elsewhere(session, &machine, *profile, context).await,
-            _ => Err(JobError::failed("The worker did something else than was ordered.")),
-        };
-    }
-    let search = session.search(&config, workspace.clone());
-    let executable = std::env::current_exe().map_err(JobError::failed)?;
-    let machine =
-        Machine::find(&config, &search, &device, None, &executable).await.map_err(JobError::failed)?;
-    session.board.write(context.id(), |card| card.device = Some(machine.device_id()));
-    let mut request = machine.request(aim.subject.clone(), aim.subject);
-    request.time_limit = limit.max(request.time_limit.min(LOADING));
-    let folders = workspace.into_iter().chain(path.parent().map(PathBuf::from)).collect();
-    let files = Workspace { folders, files: vec![path.to_owned()] };
+    let (request, files) = torch_request(session, document, path, limit).await?;
+    session.board.write(context.id(), |card| card.device = Some(request.device.clone()));
     let progress = |message: &str, share: Option<f32>| context.progress(message, share);
-    let profiled = profiled::profile(&name, &request, &files, &progress, context.cancellation()).await;
+    let began = Instant::now();
+    let profiled = profiled::profile(&name, &request, &files, true, &progress, context.cancellation()).await;
     let recorded = match profiled {
         Ok(recorded) => recorded,
         Err(ProfileError::Torch(TorchError::Cancelled)) => return Err(JobError::Cancelled),
         Err(error) => return Err(JobError::failed(error)),
     };
     recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
-    Ok(Made { lines: Vec::new(), device: machine.device_id(), recorded, defects: Vec::new() })
+    let took = began.elapsed();
+    Ok(Made { lines: Vec::new(), device: request.device, recorded, defects: Vec::new(), took })
+}
+
+/// How a document's module or function is profiled, and which files are the person's own.
+async fn torch_request(
+    session: &Arc<Session>,
+    document: &Document,
+    path: &Path,
+    limit: Duration,
+) -> Result<(Request, Workspace), JobError> {
+    let Chosen::Python(aim) = target(session, document, None).map_err(JobError::Failed)? else {
+        return Err(JobError::failed("there is no module or function to profile"));
+    };
+    let config = session.configuration.for_path(Some(path));
+    let workspace = session.configuration.project_of(path);
+    let device = Machine::timed(&config.device);
+    let search = session.search(&config, workspace.clone());
+    let executable = std::env::current_exe().map_err(JobError::failed)?;
+    let machine =
+        Machine::find(&config, &search, &device, None, &executable).await.map_err(JobError::failed)?;
+    let mut request = machine.request(aim.subject.clone(), aim.subject);
+    request.time_limit = limit.max(request.time_limit.min(LOADING));
+    let folders = workspace.into_iter().chain(path.parent().map(PathBuf::from)).collect();
+    Ok((request, Workspace { folders, files: vec![path.to_owned()], ..Workspace::default() }))
 }
 
 /// Importing torch and building an extension take longer than a call may.
-const LOADING: Duration = Duration::from_secs(120);
+pub(super) const LOADING: Duration = Duration::from_secs(120);
 
 /// The lines of the program's own file, over all kernels.
 fn lines(report: &Report, program: &Program, text: &str) -> Vec<Moved> {

@@ -19,6 +19,9 @@ const MOST_LINES: usize = 5;
 /// Below this part of a launch's time a gain is minor, and told as a hint whatever its code's severity is. Ours.
 const MINOR: f64 = 0.05;
 
+/// Below this part a gain would be written as none, and is left out. Ours.
+const NOTHING: f64 = 0.005;
+
 /// What the rules say about one launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -91,6 +94,14 @@ impl Gain {
 }
 
 impl Insight {
+    /// Whether it says no more than the roofline class.
+    pub fn is_class(&self) -> bool {
+        matches!(
+            self.code,
+            Code::NCU_MEMORY_BOUND | Code::NCU_COMPUTE_BOUND | Code::NCU_BALANCED | Code::NCU_LATENCY_BOUND
+        )
+    }
+
     /// The finding, at a span of a text that the caller has found for [`Insight::place`] or for the kernel.
     pub fn finding(&self, span: Span) -> Finding {
         let gain = self.gain.as_ref().map(|gain| format!(" Gain: {}.", gain.label())).unwrap_or_default();
@@ -125,12 +136,7 @@ pub fn explain(launch: &KernelLaunch) -> Explanation {
 /// The class first, then what gains most.
 fn weight(insight: &Insight) -> f64 {
     let gain = insight.gain.as_ref().map_or(0.0, |gain| gain.share);
-    match insight.code {
-        Code::NCU_MEMORY_BOUND | Code::NCU_COMPUTE_BOUND | Code::NCU_BALANCED | Code::NCU_LATENCY_BOUND => {
-            2.0 + gain
-        }
-        _ => gain,
-    }
+    if insight.is_class() { 2.0 + gain } else { gain }
 }
 
 fn apply(rule: &'static Rule, launch: &KernelLaunch, class: &Class) -> Vec<Insight> {
@@ -201,20 +207,17 @@ fn tell(rule: &'static Rule, facts: Facts<'_>) -> Option<Insight> {
         let share = formula.value(facts)?.clamp(0.0, 1.0);
         Some(Gain { share, formula: (*text).to_owned() })
     });
+    let is_minor = gain.as_ref().is_some_and(|gain| gain.share < MINOR);
     Some(Insight {
         rule: rule.id.to_owned(),
         code: rule.code,
-        severity: if gain.as_ref().is_some_and(|gain| gain.share < MINOR) {
-            Severity::Hint
-        } else {
-            rule.code.info().severity
-        },
+        severity: if is_minor { Severity::Hint } else { rule.code.info().severity },
         kernel: launch.kernel.base.clone(),
         place,
         related,
         limits,
         advice: rule.advice.to_owned(),
-        gain,
+        gain: gain.filter(|gain| gain.share >= NOTHING),
         evidence,
         source: rule.source.to_owned(),
         link: rule.link.to_owned(),
@@ -237,7 +240,7 @@ fn sentence(
         {
             filled.push_str(&text);
         } else if !optional {
-            filled.push_str(part);
+            return None;
         }
     }
     Some(if placed { filled } else { filled.replace(" here", "") })

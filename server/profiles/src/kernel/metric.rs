@@ -282,6 +282,22 @@ metrics! {
         "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"];
     AtomicsBusy Percent "atomic unit of an L2 slice, mean" ["lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed"];
     AtomicsBusyMax Percent "atomic unit of an L2 slice, the busiest" ["lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed"];
+    DramPeakBytes Bytes "device memory, bytes a cycle at most" ["dram__bytes.sum.peak_sustained"];
+    DramFrequency Hertz "clock of the device memory" ["dram__cycles_elapsed.avg.per_second"];
+    PeakFp32Fma Ratio "FP32 fused multiply-adds of threads a cycle, at most" ["sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained"];
+    PeakFp64Fma Ratio "FP64 fused multiply-adds of threads a cycle, at most" ["sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained"];
+    Fp32Add Count "FP32 additions of threads" ["smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"];
+    Fp32AddRate Ratio "FP32 additions of threads a cycle" ["smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed"];
+    Fp32Mul Count "FP32 multiplications of threads" ["smsp__sass_thread_inst_executed_op_fmul_pred_on.sum"];
+    Fp32MulRate Ratio "FP32 multiplications of threads a cycle" ["smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed"];
+    Fp32Fma Count "FP32 fused multiply-adds of threads" ["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"];
+    Fp32FmaRate Ratio "FP32 fused multiply-adds of threads a cycle" ["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed"];
+    Fp64Add Count "FP64 additions of threads" ["smsp__sass_thread_inst_executed_op_dadd_pred_on.sum"];
+    Fp64AddRate Ratio "FP64 additions of threads a cycle" ["smsp__sass_thread_inst_executed_op_dadd_pred_on.sum.per_cycle_elapsed"];
+    Fp64Mul Count "FP64 multiplications of threads" ["smsp__sass_thread_inst_executed_op_dmul_pred_on.sum"];
+    Fp64MulRate Ratio "FP64 multiplications of threads a cycle" ["smsp__sass_thread_inst_executed_op_dmul_pred_on.sum.per_cycle_elapsed"];
+    Fp64Fma Count "FP64 fused multiply-adds of threads" ["smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"];
+    Fp64FmaRate Ratio "FP64 fused multiply-adds of threads a cycle" ["smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_cycle_elapsed"];
 }
 
 impl Metric {

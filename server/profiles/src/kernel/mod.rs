@@ -4,8 +4,10 @@
 //! machine code they were counted on. [`explain`] goes through the table of rules and says what limits the launch, by how much, where,
 //! and what to do. Everything that was not measured is absent, never zero.
 
+mod estimate;
 mod explain;
 mod expression;
+mod intensity;
 mod lines;
 mod metric;
 mod model;
@@ -16,9 +18,12 @@ mod sass;
 mod stalls;
 mod table;
 
+pub use estimate::{Estimate, Work};
 pub use explain::{Explanation, Gain, Insight, RelatedLine, explain};
 pub(crate) use explain::{answerable, needed};
 pub use expression::Formula;
+pub(crate) use intensity::INTENSITY;
+pub use intensity::{Intensity, Precision, intensity};
 pub use lines::{LinePlace, Measure};
 pub use metric::{METRICS, Metric, MetricInfo, Unit};
 pub use model::{
@@ -26,7 +31,7 @@ pub use model::{
     ToolRule,
 };
 pub use name::kernel_name;
-pub use roofline::{BALANCED, BUSY, Bound, Class, Level, SATURATED};
+pub use roofline::{BALANCED, BUSY, Bound, Class, Level, SATURATED, roofline_rows};
 pub use rules::{At, Condition, Format, Rule, rules};
 pub use stalls::stall_shares;
 pub use table::{LineRow, line_table};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Metric;
+use super::{Estimate, Metric};
 
 /// Metrics in the base units that [`Metric::info`] names. What is absent was not measured.
 pub type Metrics = BTreeMap<Metric, f64>;
@@ -22,6 +22,9 @@ pub struct KernelLaunch {
     pub shape: LaunchShape,
     /// Metrics by our names.
     pub metrics: Metrics,
+    /// What it costs by a model, where nobody timed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
     /// Counters of source lines, by file and line. Empty where they were not collected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<SourceLine>,

@@ -32,6 +32,19 @@ pub enum Bound {
     Unknown,
 }
 
+impl Bound {
+    /// In a word: `memory-bound`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Memory => "memory-bound",
+            Self::Compute => "compute-bound",
+            Self::Balanced => "balanced",
+            Self::Latency => "latency-bound",
+            Self::Unknown => "not classified",
+        }
+    }
+}
+
 /// A level of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Level {
@@ -84,30 +97,38 @@ pub struct Class {
     /// Memory throughput in percent of the peak of its busiest part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<f64>,
+    /// Of what no throughput was measured: the parts of an estimate that this rests on, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<String>,
 }
 
 impl Class {
-    /// The class of a launch. Without a number for both computing and memory it is unknown.
+    /// The class of a launch. Without a number for both computing and memory it is what an estimate says; without one unknown.
     pub fn of(launch: &KernelLaunch) -> Self {
         let compute = launch.get(Metric::SmThroughput);
         let memory = launch
             .get(Metric::MemoryThroughput)
             .or_else(|| levels(launch).map(|(_, value)| value).reduce(f64::max));
-        let bound = match (compute, memory) {
-            (Some(compute), Some(memory)) => bound(compute, memory),
-            _ => Bound::Unknown,
+        let pipe = pipe(launch).map(|(name, _)| name.to_owned());
+        let (bound, level, estimated) = match (compute, memory, &launch.estimate) {
+            (Some(compute), Some(memory), _) => (bound(compute, memory), level(launch), None),
+            (None, None, Some(estimate)) => {
+                let (bound, level) = estimate.bound();
+                (bound, level, Some(estimate.words()))
+            }
+            _ => (Bound::Unknown, level(launch), None),
         };
-        Self {
-            bound,
-            level: level(launch),
-            pipe: pipe(launch).map(|(name, _)| name.to_owned()),
-            compute,
-            memory,
-        }
+        Self { bound, level, pipe, compute, memory, estimated }
     }
 
-    /// In words: `memory-bound by device memory`.
+    /// In words: `memory-bound by device memory`; `…, by estimate (62% sectors of memory, 38% instructions)` of what was not timed.
     pub fn label(&self) -> String {
+        let estimated = self.estimated.as_ref();
+        let estimated = estimated.map(|parts| format!(", by estimate ({parts})")).unwrap_or_default();
+        format!("{}{estimated}", self.words())
+    }
+
+    fn words(&self) -> String {
         let behind = |what: &str, by: Option<&str>| match by {
             Some(by) => format!("{what} by {by}"),
             None => what.to_owned(),
@@ -145,6 +166,16 @@ fn levels(launch: &KernelLaunch) -> impl Iterator<Item = (Level, f64)> + '_ {
         (Level::L1, l1),
     ];
     all.into_iter().filter_map(|(level, value)| Some((level, value?)))
+}
+
+/// What a launch reached of each roof, in percent of that roof's peak: the levels of memory, computing, and the busiest pipe. What was not
+/// measured has no row.
+pub fn roofline_rows(launch: &KernelLaunch) -> Vec<(String, f64)> {
+    let mut rows: Vec<(String, f64)> =
+        levels(launch).map(|(level, percent)| (level.label().to_owned(), percent)).collect();
+    rows.extend(launch.get(Metric::SmThroughput).map(|percent| ("computing".to_owned(), percent)));
+    rows.extend(pipe(launch).map(|(name, percent)| (format!("busiest pipe, {name}"), percent)));
+    rows
 }
 
 /// The level whose throughput is the memory throughput. That figure is the largest among parts of all levels, of which each level's own

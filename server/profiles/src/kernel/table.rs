@@ -70,6 +70,19 @@ fn excess(row: &LineRow) -> u64 {
     sectors.unwrap_or(0).saturating_add(wavefronts.unwrap_or(0))
 }
 
+impl LineRow {
+    /// Whether its accesses ask for more than they need, by so much that it is remarked.
+    pub fn asks_too_much(&self) -> bool {
+        excess(self) > 0
+    }
+
+    /// How many times what they need its accesses ask for, the worse of global and shared ones, where that is remarked.
+    pub fn excess_ratio(&self) -> Option<f64> {
+        let ratios = [sector_ratio(&self.counters), self.counters.conflict_ways()];
+        ratios.into_iter().flatten().filter(|ratio| *ratio >= REMARKED).reduce(f64::max)
+    }
+}
+
 fn sector_ratio(counters: &Counters) -> Option<f64> {
     let ideal = counters.sectors_ideal.filter(|ideal| *ideal > 0)?;
     Some(counters.sectors? as f64 / ideal as f64)

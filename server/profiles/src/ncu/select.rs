@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::kernel::{At, KernelLaunch, Metric, Rule, answerable, needed, rules};
+use crate::kernel::{At, INTENSITY, KernelLaunch, Metric, Rule, answerable, needed, rules};
 
 /// How much is measured, which is how many times the kernel is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,10 +102,10 @@ impl Spelling {
 /// One stall of each spelling but the last, by which a chip's spelling is told.
 const STALLS: [Metric; 2] = [Metric::StallLongScoreboard, Metric::PartLongScoreboard];
 
-/// The metrics of the rules, in their order, that this depth measures.
+/// The metrics of the rules in their order, and those that place a kernel on the roofline, that this depth measures.
 fn wanted(depth: Depth) -> Vec<Metric> {
     let mut wanted = vec![Metric::Duration];
-    for metric in rules().flat_map(needed) {
+    for metric in rules().flat_map(needed).chain(INTENSITY.iter().copied()) {
         if cost(metric) <= depth && !wanted.contains(&metric) {
             wanted.push(metric);
         }

@@ -6,6 +6,7 @@
 
 mod around;
 mod frames;
+mod host;
 mod model;
 mod points;
 mod ranges;
@@ -16,7 +17,7 @@ use std::fs::File;
 use std::path::Path;
 
 pub use frames::{LINE_MARK, MODULE_MARK};
-pub use model::{LineCopies, LineSum, ModuleSum, Part, Precision, PythonTime};
+pub use model::{HostLine, HostTime, LineCopies, LineSum, ModuleSum, Part, Precision, PythonTime};
 pub use ranges::from_ranges;
 pub use workspace::Workspace;
 
@@ -58,6 +59,11 @@ pub fn read_from(
     let has_stacks = around.has_stacks;
     let parts = Parts::new(around, &points);
     let mut time = sum::sum(&points, &works, &gathered.names, &parts);
+    if time.kernel_ns == 0 {
+        let mut host = host::Host::new(workspace);
+        trace::walk(name, open, &mut host)?;
+        time.host = host.sum();
+    }
     remark(&mut time, has_stacks, &points);
     Ok((system, time))
 }

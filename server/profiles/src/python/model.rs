@@ -17,8 +17,39 @@ pub struct PythonTime {
     pub lines: Vec<LineSum>,
     /// Modules, in the order of their paths. A kernel counts for a module and for those around it.
     pub modules: Vec<ModuleSum>,
+    /// What operators cost on the CPU, where no kernel ran on a GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostTime>,
     /// What a reader has to know.
     pub notes: Vec<Note>,
+}
+
+/// What operators cost on the CPU: each without those that it calls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostTime {
+    /// The sum over all operators.
+    pub operator_ns: u64,
+    /// Operators by name, the one with the most time first.
+    pub operators: Vec<Part>,
+    /// Lines, the one with the most time first. Each operator counts for one line: the innermost that is a person's own.
+    pub lines: Vec<HostLine>,
+}
+
+/// What the operators of a line cost on the CPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostLine {
+    /// The file, as the workspace has it.
+    pub file: String,
+    /// The line, from one.
+    pub line: u32,
+    /// The sum over its operators.
+    pub ns: u64,
+    /// Of the time of all operators, from 0 to 1.
+    pub share: f64,
+    /// The operators, the one with the most time first.
+    pub operators: Vec<Part>,
 }
 
 /// What a line caused.

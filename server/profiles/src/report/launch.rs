@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::chart::{self, Point};
+use super::chart::{self, Placed, Point};
 use super::insight::InsightView;
 use super::lines::{LinesView, lines};
 use super::{ReportError, words};
-use crate::kernel::{Bound, Explanation, KernelLaunch, Metric, explain, stall_shares};
+use crate::kernel::{Bound, Explanation, KernelLaunch, Metric, explain, intensity, stall_shares};
 use crate::units;
 
 /// Launches in the table.
@@ -46,6 +46,8 @@ const FACTS: &[Metric] = &[
 #[derive(Debug, Serialize)]
 pub(super) struct LaunchesView {
     roofline: Option<String>,
+    /// The same over operations a byte; `None` where nobody counted operations.
+    intensity: Option<String>,
     /// Launches whose throughputs were not measured.
     not_placed: usize,
     rows: Vec<RowView>,
@@ -129,6 +131,9 @@ impl LaunchesView {
         longest.truncate(MOST_SHOWN);
         longest.sort_unstable();
         let points: Vec<Point> = explained.iter().enumerate().filter_map(point).collect();
+        let counted = launches.iter().zip(&explained).enumerate();
+        let placed: Vec<Placed> =
+            counted.filter_map(|(at, (launch, explanation))| place(at, launch, explanation)).collect();
         let rows = launches.iter().zip(&explained).enumerate().take(MOST_ROWS);
         let rows =
             rows.map(|(at, (launch, explanation))| row(at, launch, explanation, longest.contains(&at)));
@@ -136,6 +141,7 @@ impl LaunchesView {
             longest.iter().map(|at| closely(*at, &launches[*at], &explained[*at])).collect();
         Ok(Self {
             roofline: if points.is_empty() { None } else { Some(chart::roofline(&points)?) },
+            intensity: chart::intensity(&placed)?,
             not_placed: launches.len() - points.len(),
             rows: rows.collect(),
             rows_left_out: launches.len().saturating_sub(MOST_ROWS),
@@ -156,10 +162,21 @@ fn point((at, explanation): (usize, &Explanation)) -> Option<Point> {
     })
 }
 
+fn place(at: usize, launch: &KernelLaunch, explanation: &Explanation) -> Option<Placed> {
+    let found = intensity(launch)?;
+    let seconds = launch.get(Metric::Duration).filter(|seconds| *seconds > 0.0)?;
+    Some(Placed {
+        label: (at + 1).to_string(),
+        bound: explanation.class.bound,
+        at: found,
+        reached: found.operations / seconds,
+    })
+}
+
 fn row(at: usize, launch: &KernelLaunch, explanation: &Explanation, is_shown: bool) -> RowView {
     let value = |metric: Metric| launch.get(metric).map(|value| words::metric(metric, value));
     let class = &explanation.class;
-    let percent = |value: Option<f64>| value.map(|value| format!("{value:.0} %"));
+    let percent = |value: Option<f64>| value.map(|value| units::percent(value / 100.0));
     RowView {
         number: at + 1,
         is_shown,
@@ -172,20 +189,11 @@ fn row(at: usize, launch: &KernelLaunch, explanation: &Explanation, is_shown: bo
         memory: percent(class.memory),
         occupancy: value(Metric::AchievedOccupancy),
         registers: value(Metric::Registers),
-        first: explanation.insights.iter().find(|insight| !is_class(insight)).map(|insight| {
+        first: explanation.insights.iter().find(|insight| !insight.is_class()).map(|insight| {
             let line = insight.place.as_ref().map(|place| format!(" at line {}", place.line));
             format!("{}{}", insight.rule.replace('-', " "), line.unwrap_or_default())
         }),
     }
-}
-
-/// Whether it says no more than the class, which has a column.
-fn is_class(insight: &crate::kernel::Insight) -> bool {
-    use stitch_findings::Code;
-    matches!(
-        insight.code,
-        Code::NCU_MEMORY_BOUND | Code::NCU_COMPUTE_BOUND | Code::NCU_BALANCED | Code::NCU_LATENCY_BOUND
-    )
 }
 
 fn closely(at: usize, launch: &KernelLaunch, explanation: &Explanation) -> Result<LaunchView, ReportError> {

@@ -17,6 +17,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use crate::profile::Profile;
+pub(crate) use words::{extent, file_name};
 
 /// Why a page was not made.
 #[derive(Debug, thiserror::Error)]

@@ -24,13 +24,13 @@ pub(super) fn metric(metric: Metric, value: f64) -> String {
 }
 
 /// Sizes along x, y and z, without those of 1 at the end: `64 × 2`.
-pub(super) fn extent(sizes: [u32; 3]) -> String {
+pub(crate) fn extent(sizes: [u32; 3]) -> String {
     let used = sizes.iter().rposition(|size| *size != 1).map_or(1, |last| last + 1);
     sizes[..used].iter().map(u32::to_string).collect::<Vec<_>>().join(" × ")
 }
 
 /// The name of a file without its folders, whichever way they are separated.
-pub(super) fn file_name(path: &str) -> &str {
+pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or(path)
 }
 

@@ -123,11 +123,17 @@ pub struct InlayHints {
     pub enable: bool,
     /// What becomes of a number when the code it was measured on was edited since.
     pub stale: StaleHints,
+    /// The least part that a line must have to get a hint of its time: of the GPU's time, or of the samples of its kernel. 0 shows all of them.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub threshold: f64,
 }
+
+/// A hint on every line would be one on none. Source: ours.
+const LEAST_SHARE: f64 = 0.01;
 
 impl Default for InlayHints {
     fn default() -> Self {
-        Self { enable: true, stale: StaleHints::default() }
+        Self { enable: true, stale: StaleHints::default(), threshold: LEAST_SHARE }
     }
 }
 

@@ -54,7 +54,7 @@ pub enum OnSaveProfile {
     /// If it was profiled before, by your wish, in under 10 seconds.
     #[default]
     Auto,
-    /// Every file with a `main`; one that runs for more than 5 seconds keeps its last profile.
+    /// Every file with a `main`. On the simulator, blocks beyond 5 seconds are sampled; a program that still runs after 10 seconds keeps its last profile.
     Always,
     /// Only when you ask.
     Never,

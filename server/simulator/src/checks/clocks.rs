@@ -11,7 +11,7 @@
 //! Atomic operations and volatile accesses hand over through one clock a block, whatever their address. That makes more look ordered than
 //! is, so what uses flags and locks is never accused wrongly.
 
-use crate::machine::barrier::BARRIERS;
+use crate::machine::barrier::ALL_BARRIERS;
 
 /// Warps of a block, at most.
 pub(crate) const WARPS: usize = 32;
@@ -50,7 +50,7 @@ pub(crate) struct Clocks {
     of: Vec<Clock>,
     /// What comes before everything that a warp does: accesses of no higher step, whoever did them.
     floors: Vec<u32>,
-    barriers: [Meeting; BARRIERS],
+    barriers: [Meeting; ALL_BARRIERS],
     /// Handed over by atomic operations and volatile accesses.
     released: Clock,
     /// By `mbarrier` objects, by their offset in shared memory.
@@ -62,7 +62,7 @@ impl Clocks {
         let mut clocks = Self {
             of: vec![[0; WARPS]; warps.min(WARPS)],
             floors: vec![0; warps.min(WARPS)],
-            barriers: [Meeting::default(); BARRIERS],
+            barriers: [Meeting::default(); ALL_BARRIERS],
             released: [0; WARPS],
             objects: Vec::new(),
         };
@@ -77,7 +77,7 @@ impl Clocks {
             clock[own] = before + 1;
         }
         self.floors.fill(before);
-        self.barriers = [Meeting::default(); BARRIERS];
+        self.barriers = [Meeting::default(); ALL_BARRIERS];
         self.released = [0; WARPS];
         self.objects.clear();
     }

@@ -74,7 +74,8 @@ impl Run {
             cooperative: false,
             cluster: [1; 3],
         };
-        let options = Options { workers: 1, counters: false, sample: None, checks };
+        let options =
+            Options { workers: 1, counters: false, sample: None, until: None, checks, caches: None };
         let ran = run_as_far_as_it_goes(program, &launch, memory, &Silent, &options, &AtomicBool::new(false));
         assert!(ran.fault.is_none() || !ran.defects.is_empty(), "{:?}", ran.fault);
         ran.defects

@@ -51,6 +51,8 @@ pub(super) enum Flow {
 pub(super) struct Draft {
     pub run: Handler,
     pub slots: [Slot; SLOTS],
+    /// Operands beyond the slots.
+    pub more: Vec<Slot>,
     pub immediate: i64,
     pub aux: u32,
     pub flags: u16,
@@ -63,7 +65,7 @@ pub(super) struct Draft {
 impl Draft {
     /// Registers that it reads, its guard too.
     pub fn uses(&self) -> impl Iterator<Item = Reg> {
-        let slots = self.slots.iter().filter_map(|slot| match slot {
+        let slots = self.slots.iter().chain(&self.more).filter_map(|slot| match slot {
             Slot::Use(reg) => Some(*reg),
             _ => None,
         });
@@ -72,7 +74,7 @@ impl Draft {
 
     /// Registers that it writes.
     pub fn defs(&self) -> impl Iterator<Item = Reg> {
-        self.slots.iter().filter_map(|slot| match slot {
+        self.slots.iter().chain(&self.more).filter_map(|slot| match slot {
             Slot::Def(reg) => Some(*reg),
             _ => None,
         })
@@ -161,6 +163,9 @@ fn lower_with(linked: &Linked, kernel: Definition, dynamic_shared: u32) -> Resul
         functions: ops.functions,
         calls: unit.calls,
         constants: unit.rows,
+        lists: ops.lists,
+        matrices: unit.matrices,
+        fragments: unit.fragments,
         tables: unit.tables,
         pointers,
         ordered: unit.ordered,
@@ -212,6 +217,10 @@ pub(super) fn convention(sizes: &[(u32, u32)]) -> (Vec<u32>, u32) {
     let offsets = sizes.iter().map(|&(bytes, align)| layout::grow(&mut end, bytes, align.max(4))).collect();
     (offsets, end.next_multiple_of(4))
 }
+
+/// Registers that a function may declare. The largest kernels of libraries declare some ten thousands; a text that is damaged may ask for any
+/// number, and each takes memory here.
+const MOST_REGISTERS: u64 = 1 << 18;
 
 impl Body<'_, '_> {
     fn signature(&mut self, parameters: &[Variable], returns: &[Variable]) {
@@ -281,7 +290,11 @@ impl Body<'_, '_> {
             }
             Statement::Registers { ty, vector, names } => {
                 for (name, count) in names {
-                    self.declare_registers(name, *count, *ty, *vector);
+                    self.declare_registers(name, *count, *ty, *vector).map_err(|message| Refusal {
+                        message,
+                        line: self.source.line,
+                        place: self.unit.places.get(self.source.place as usize).cloned(),
+                    })?;
                 }
             }
             Statement::Variable(variable) => self.variable(variable),
@@ -302,7 +315,19 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    fn declare_registers(&mut self, name: &str, count: Option<u32>, ty: Scalar, vector: u32) {
+    fn declare_registers(
+        &mut self,
+        name: &str,
+        count: Option<u32>,
+        ty: Scalar,
+        vector: u32,
+    ) -> Result<(), String> {
+        let all = self.registers.len() as u64 + u64::from(count.unwrap_or(1));
+        if all > MOST_REGISTERS {
+            return Err(format!(
+                "{all} registers are declared in one function; at most {MOST_REGISTERS} may be"
+            ));
+        }
         let one = |body: &mut Self, name: &str| {
             let meaning = match vector {
                 1 => Name::Register(body.register(class(ty))),
@@ -314,6 +339,7 @@ impl Body<'_, '_> {
             None => one(self, name),
             Some(count) => (0..count).for_each(|at| one(self, &format!("{name}{at}"))),
         }
+        Ok(())
     }
 
     fn variable(&mut self, variable: &Variable) {
@@ -371,6 +397,7 @@ impl Body<'_, '_> {
         Draft {
             run,
             slots,
+            more: Vec::new(),
             immediate: 0,
             aux: 0,
             flags: 0,

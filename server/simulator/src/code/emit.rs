@@ -8,6 +8,7 @@ use crate::code::op::{HIDDEN, JUMPS, LEAVES, NONE, Op, PICKS};
 use crate::code::{Shape, Source, flow};
 use crate::machine::access::UNCHECKED;
 use crate::machine::control;
+use crate::machine::matrix::LIST;
 
 /// Ops of a kernel's functions, one after the other.
 #[derive(Default)]
@@ -15,6 +16,8 @@ pub(super) struct Emitter {
     pub ops: Vec<Op>,
     pub sources: Vec<Source>,
     pub functions: Vec<Shape>,
+    /// Operands beyond slots.
+    pub lists: Vec<u32>,
 }
 
 /// A basic block: drafts `start..end` of the text's order.
@@ -40,7 +43,7 @@ impl Emitter {
         let entry = self.ops.len() as u32;
         let place = |label: usize| entry + starts[block_at(&blocks, body.labels[label])] as u32;
         for draft in &drafts {
-            let mut op = op(draft, &allocation);
+            let mut op = op(draft, &allocation, &mut self.lists);
             match &draft.flow {
                 Flow::Branch(label) => op.immediate = i64::from(place(*label)),
                 Flow::Table(labels) => {
@@ -76,7 +79,7 @@ fn mark_speculated(drafts: &mut [Draft], opcodes: &[String]) {
     let mut uses: HashMap<u32, (bool, bool)> = HashMap::new();
     for draft in drafts.iter() {
         let chooses = opcode(draft).starts_with("selp");
-        for (at, slot) in draft.slots.iter().enumerate() {
+        for (at, slot) in draft.slots.iter().chain(&draft.more).enumerate() {
             if let Slot::Use(reg) = slot {
                 let entry = uses.entry(*reg).or_default();
                 let chosen = chooses && (1..=2).contains(&at);
@@ -86,7 +89,7 @@ fn mark_speculated(drafts: &mut [Draft], opcodes: &[String]) {
         }
     }
     for draft in drafts.iter_mut().filter(|draft| is_load(draft)) {
-        let results = draft.slots.iter().filter_map(|slot| match slot {
+        let results = draft.slots.iter().chain(&draft.more).filter_map(|slot| match slot {
             Slot::Def(reg) => Some(uses.get(reg).copied().unwrap_or_default()),
             _ => None,
         });
@@ -151,6 +154,7 @@ fn lay_out(drafts: Vec<Draft>, blocks: &[Block], order: &[usize]) -> (Vec<Draft>
             placed.push(Draft {
                 run: control::branch(),
                 slots: slots([Slot::None]),
+                more: Vec::new(),
                 immediate: 0,
                 aux: 0,
                 flags: HIDDEN,
@@ -165,12 +169,17 @@ fn lay_out(drafts: Vec<Draft>, blocks: &[Block], order: &[usize]) -> (Vec<Draft>
     (placed, spans, starts)
 }
 
-fn op(draft: &Draft, allocation: &Allocation) -> Op {
+fn op(draft: &Draft, allocation: &Allocation, lists: &mut Vec<u32>) -> Op {
     let slot = |slot: Slot| match slot {
         Slot::None => NONE,
         Slot::Use(reg) | Slot::Def(reg) => allocation.slots[reg as usize],
         Slot::Fixed(slot) => slot,
     };
+    let mut slots = draft.slots.map(slot);
+    if !draft.more.is_empty() {
+        slots[LIST] = lists.len() as u32;
+        lists.extend(draft.more.iter().map(|more| slot(*more)));
+    }
     let (guard, negate) = match draft.guard {
         None => (TRUE, 0),
         Some((reg, negated)) => (allocation.slots[reg as usize], if negated { u32::MAX } else { 0 }),
@@ -184,7 +193,7 @@ fn op(draft: &Draft, allocation: &Allocation) -> Op {
     Op {
         run: draft.run,
         immediate: draft.immediate,
-        slots: draft.slots.map(slot),
+        slots,
         guard: guard as u16,
         flags: draft.flags | flow,
         aux: draft.aux,

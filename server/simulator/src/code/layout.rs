@@ -6,8 +6,8 @@ use crate::ptx::ast::Variable;
 /// Bytes of a variable; 0 for an array without a length.
 #[must_use]
 pub fn bytes(variable: &Variable) -> u64 {
-    let elements: u64 = variable.dimensions.iter().product();
-    u64::from(size(variable.ty)) * u64::from(variable.vector.max(1)) * elements
+    let elements = variable.dimensions.iter().fold(1, |all: u64, n| all.saturating_mul(*n));
+    elements.saturating_mul(u64::from(size(variable.ty)) * u64::from(variable.vector.max(1)))
 }
 
 /// Offsets and sizes of variables one after the other, each aligned.

@@ -3,10 +3,14 @@
 pub(super) mod alu;
 pub(super) mod atomic;
 pub(super) mod control;
+pub(super) mod fragment;
+pub(super) mod group;
+pub(super) mod matrix;
 pub(super) mod mbarrier;
 pub(super) mod memory;
 pub(super) mod moves;
 pub(super) mod stack;
+pub(super) mod tensor;
 pub(super) mod together;
 pub(super) mod video;
 

@@ -36,6 +36,32 @@ A program that ends without waiting leaves its work behind: it is done if that t
 A kernel that is stopped in the middle keeps what it counted; the report says after how many blocks it stopped.
 ";
 
+const TENSORS: &str = "
+## Tensor cores
+
+`mma`, `wmma` and `wgmma` are done for the lanes that hold the fragments, when the instruction is reached; fences, groups and `wgmma.wait_group` order
+what is ordered already, and a warpgroup waits for its four warps. Integers, bits and whole numbers that fit are exact. NVIDIA documents
+no order of the other sums. The simulator has the model that others measured (Fasi, Higham, Mikaitis, Pranesh: \"Numerical behavior of NVIDIA tensor cores\",
+2021; Li and others: \"FTTN\", 2024) on an H100, whatever the simulated device:
+
+| factors | products added at once | bits kept below the largest exponent | result |
+|---|---|---|---|
+| f16, bf16; e4m3 and e5m2 of `mma` | 16 | 25 | f32, cut; f16, rounded to nearest |
+| tf32 | 8 | 25 | f32, cut |
+| e4m3 and e5m2 of `wgmma` | 32 | 13 | f32, cut; f16, rounded to nearest |
+| f64 | fused multiply-adds in the order of k | | f64, rounded to nearest |
+
+Products are exact; each, and the accumulator, is cut toward zero. Sparse rows are added as if they were whole. Subnormal numbers count as they are; an infinity times zero and infinities of both signs give NaN.
+So a result of n products in blocks of b is off from the exact sum by less than n/b · ((b + 1) · 2^-bits + 2^-23) of the largest product or
+result. The tests compute the model anew in whole numbers of 128 bits, and hold it to this bound. It was not compared with an H200 bit by bit.
+
+Where elements of `wmma` lie in fragments is as `mma` has them. A tensor map is what `cuTensorMapEncodeTiled` of the simulator's runtime makes
+(asked for by `cudaGetDriverEntryPoint`): tiles of one to five dimensions, with or without swizzle, not interleaved. Copies in bulk and by
+maps are done at once, and a barrier is told of their bytes. What they read and write is checked for bounds, for values that nobody wrote and, within a
+block, for races, as any access is; that a fence between proxies is missing is not seen. Of the blocks of a cluster, memory
+that they share is checked for bounds alone.
+";
+
 const COMPARED: &str = "
 ## Counters beside those of an H200
 
@@ -71,6 +97,16 @@ tests at full size (33 kernels, 58 source lines that touch memory): with one blo
 Compute counted on an H200; three more are off by at most 0.05 % (a histogram of random numbers, a loop with 62 rounds for some
 blocks and 63 for others, and an end that only the last block has), and three hold other accesses in machine code than in PTX, or are
 counted twice there. So a sample is off by as much as its blocks differ from the others; a kernel of a few blocks should not be sampled.
+
+A profile on save has a budget of 5 seconds instead of a share. Until they are over, all blocks run, in their order. The launch that is at work then
+goes on with a sample of the rest of its blocks, spread evenly, for a tenth of the time that it had, and each launch after it with one for 20 ms,
+so how many blocks those are follows from the machine. Kernels whose blocks wait for each other (cooperative launches, and code
+that reads what others may write meanwhile) are never sampled. The report counts blocks that ran and blocks that were launched.
+
+The rule for what a sample may be used for: counts of launches before the first that was sampled are exact. From then on memory lacks what was left
+out. So results are never compared, defects are not told, and where host code or a later kernel decides by what was computed (a
+loop until something has converged, a list that a kernel filled), what runs may be something else than in a full run: then only the counts of
+launches until there are of use, and the profile says for which kernels it counted how many blocks.
 ";
 
 fn page() -> String {
@@ -91,6 +127,7 @@ fn page() -> String {
     page += "\n## Functions of the device runtime\n\n`vprintf`, `malloc`, `free`, `__assertfail`: `printf`, `malloc`, `new`, \
              `free`, `delete`, `assert`. Kernels\ncan't launch kernels.\n";
     page += STREAMS;
+    page += TENSORS;
     page += COMPARED;
     page += SHARES;
     page

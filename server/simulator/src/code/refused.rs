@@ -24,13 +24,10 @@ static TABLE: &[Refused] = &[
         opcodes: &["tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"],
         why: "textures and surfaces",
     },
+    Refused { opcodes: &["tcgen05"], why: "tensor cores of sm_100 and later" },
     Refused {
-        opcodes: &["wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "tcgen05"],
-        why: "matrix instructions of tensor cores",
-    },
-    Refused {
-        opcodes: &["cp.async.bulk.tensor", "cp.reduce", "tensormap"],
-        why: "copies of tensors, and reductions in bulk",
+        opcodes: &["tensormap", "cp.async.bulk.tensor.im2col", "wgmma.mma_async.sp"],
+        why: "changes of tensor maps by kernels, tensors in the mode im2col, sparse matrices of warpgroups",
     },
     Refused {
         opcodes: &["multimem", "st.bulk", "clusterlaunchcontrol"],

@@ -2,7 +2,9 @@
 
 use crate::code::build::{Body, Lowered};
 use crate::code::form::Form;
-use crate::code::lower::{alu, atomic, control, mbarrier, memory, moves, stack, together, video};
+use crate::code::lower::{
+    alu, atomic, control, fragment, group, matrix, mbarrier, memory, moves, stack, together, video,
+};
 use crate::ptx::ast::Instruction;
 
 /// An opcode and what of it is supported.
@@ -34,7 +36,7 @@ macro_rules! table {
 static TABLE: &[Support] = table! {
     "abs" alu::lanes: "s16 to s64; f16, bf16, their pairs, f32, f64; .ftz",
     "activemask" together::active_mask: "b32",
-    "add" alu::lanes: "all integers (.sat for s32), f16 to f64 and pairs; rounding, .ftz, .sat; .cc",
+    "add" alu::lanes: "all integers (.sat for s32), s16x2, u16x2, f16 to f64 and pairs; rounding, .ftz, .sat; .cc",
     "addc" alu::carried: "32 and 64 bits; .cc",
     "alloca" stack::allocate: "u64; alignment",
     "and" alu::logic: "pred, b16 to b64",
@@ -55,7 +57,7 @@ static TABLE: &[Support] = table! {
     "cnot" alu::lanes: "b16 to b64",
     "copysign" alu::lanes: "f32, f64",
     "cos" alu::lanes: ".approx.f32; .ftz",
-    "cp" memory::copy_async: ".async of 4, 8, 16 bytes (.ca, .cg), .bulk (no tensors), .commit_group, .wait_group, .wait_all, .mbarrier.arrive: copied at once",
+    "cp" memory::copy_async: ".async of 4, 8, 16 bytes (.ca, .cg), .bulk (.multicast::cluster), .bulk.tensor of 1d to 5d (tiles, swizzled or not), .commit_group, .wait_group, .wait_all, .mbarrier.arrive: copied at once; .reduce.async.bulk, of tensors too",
     "createpolicy" memory::policy: "accepted; a policy changes nothing",
     "cvt" alu::lanes: "all integers; f16, bf16, tf32, f32, f64; pairs; e4m3x2, e5m2x2; rounding, .ftz, .sat; .pack",
     "cvta" memory::convert_address: "all spaces, both ways",
@@ -73,6 +75,7 @@ static TABLE: &[Support] = table! {
     "griddepcontrol" memory::ignore: "launches do not overlap",
     "isspacep" memory::is_space: "all spaces",
     "ld" memory::load: "all spaces and types, v2, v4, v8; .volatile, orders and scopes, cache operators and hints, .nc",
+    "ldmatrix" fragment::load_rows: ".m8n8.b16; .x1, .x2, .x4; .trans",
     "ldu" memory::load: "as ld",
     "lg2" alu::lanes: ".approx.f32; .ftz",
     "lop3" alu::lop3: "b32",
@@ -81,11 +84,13 @@ static TABLE: &[Support] = table! {
     "madc" alu::carried: ".lo, .hi of 32 and 64 bits; .cc",
     "mapa" memory::map_address: ".shared::cluster and generic",
     "match" together::matched: ".any, .all; b32, b64",
-    "max" alu::lanes: "all integers; f16 to f64 and pairs; .ftz, .NaN, .xorsign.abs",
+    "max" alu::lanes: "all integers; s16x2 (.relu), u16x2; f16 to f64 and pairs; .ftz, .NaN, .xorsign.abs",
     "mbarrier" mbarrier::mbarrier: "all: .init, .inval, .arrive, .arrive_drop, .expect_tx, .complete_tx, .test_wait, .try_wait, .parity, .pending_count",
     "membar" memory::fence: ".cta, .gl, .sys",
-    "min" alu::lanes: "all integers; f16 to f64 and pairs; .ftz, .NaN, .xorsign.abs",
+    "min" alu::lanes: "all integers; s16x2 (.relu), u16x2; f16 to f64 and pairs; .ftz, .NaN, .xorsign.abs",
+    "mma" matrix::mma: ".sync; f16, bf16, tf32, e4m3, e5m2, f64, s8, u8, s4, u4, b1 in all shapes of sm_70 to sm_90; .satfinite; .sp",
     "mov" moves::mov: "all types; addresses, special registers; vectors packed and unpacked",
+    "movmatrix" fragment::transpose: ".m8n8.trans.b16",
     "mul" alu::lanes: ".lo, .hi, .wide of all integers; f16 to f64 and pairs",
     "mul24" alu::lanes: ".lo, .hi",
     "nanosleep" control::pause: "lets other lanes run",
@@ -118,6 +123,7 @@ static TABLE: &[Support] = table! {
     "st" memory::store: "all spaces and types, v2, v4, v8; .volatile, orders and scopes, cache operators and hints; .async with a barrier",
     "stackrestore" stack::restore: "u64",
     "stacksave" stack::save: "u64",
+    "stmatrix" fragment::store_rows: ".m8n8.b16; .x1, .x2, .x4; .trans",
     "sub" alu::lanes: "all integers (.sat for s32), f16 to f64 and pairs; .cc",
     "subc" alu::carried: "32 and 64 bits; .cc",
     "szext" alu::lanes: "u32, s32",
@@ -148,6 +154,8 @@ static TABLE: &[Support] = table! {
     "vsub" video::scalar: "one value: parts, .sat, second operation",
     "vsub2" video::packed: "all",
     "vsub4" video::packed: "all",
+    "wgmma" group::wgmma: ".mma_async of f16, bf16, tf32, e4m3, e5m2, s8, u8 (not sparse); .fence, .commit_group, .wait_group",
+    "wmma" matrix::wmma: ".load, .store, .mma; f16, bf16, tf32, f64, s8, u8, s4, u4, b1 in all shapes",
     "xor" alu::logic: "pred, b16 to b64",
 };
 

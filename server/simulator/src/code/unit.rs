@@ -8,6 +8,8 @@ use crate::code::layout;
 use crate::code::link::{Definition, Linked};
 use crate::code::op::{CONSTANT, Class, ROW};
 use crate::code::{CallSite, SourcePlace};
+use crate::machine::matrix::Matrix;
+use crate::machine::matrix::wide::Fragment;
 use crate::machine::warp::Row;
 use crate::ptx::ast::{Instruction, Location, Space, Variable};
 
@@ -38,6 +40,8 @@ pub(super) struct Unit<'a> {
     pub opcode_index: HashMap<String, u32>,
     pub calls: Vec<CallSite>,
     pub tables: Vec<Vec<u32>>,
+    pub matrices: Vec<Matrix>,
+    pub fragments: Vec<Fragment>,
     /// Something calls through a pointer.
     pub indirect: bool,
     /// Something's result can depend on the order of blocks.
@@ -64,6 +68,8 @@ impl<'a> Unit<'a> {
             opcode_index: HashMap::new(),
             calls: Vec::new(),
             tables: Vec::new(),
+            matrices: Vec::new(),
+            fragments: Vec::new(),
             indirect: false,
             ordered: false,
         }

@@ -26,7 +26,11 @@ impl Exec<'_> {
         let pc = self.group.pc as usize;
         let Some(counts) = &mut self.counts else { return };
         let count = &mut counts.ops[pc];
-        count_one(count, S::kind(a.by_lane[0]), a, mask, size, way);
+        let kind = S::kind(a.by_lane[0]);
+        count_one(count, kind, a, mask, size, way);
+        if self.caches.is_some() {
+            self.cache_access(kind, a, mask, size, way);
+        }
     }
 }
 
@@ -43,6 +47,9 @@ impl Exec<'_> {
             count.requests += 1;
             count.sectors += (global + size).div_ceil(SECTOR) - global / SECTOR;
             count.ideal_sectors += size.div_ceil(SECTOR);
+            if self.caches.is_some() {
+                self.cache_bulk(global, size, to == global);
+            }
         }
     }
 }

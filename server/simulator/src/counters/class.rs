@@ -11,6 +11,8 @@ pub enum InstructionClass {
     F64,
     /// Arithmetic and comparisons of f16, bf16 and their pairs.
     Half,
+    /// Products of matrices: tensor cores.
+    Tensor,
     /// `cvt`, `cvta`.
     Conversion,
     /// Loads, stores, atomics and copies of global memory.
@@ -33,11 +35,12 @@ pub enum InstructionClass {
 
 impl InstructionClass {
     /// All classes, in the order of reports.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Integer,
         Self::F32,
         Self::F64,
         Self::Half,
+        Self::Tensor,
         Self::Conversion,
         Self::Global,
         Self::Shared,
@@ -57,6 +60,7 @@ impl InstructionClass {
             Self::F32 => "f32",
             Self::F64 => "f64",
             Self::Half => "half",
+            Self::Tensor => "tensor cores",
             Self::Conversion => "conversion",
             Self::Global => "global memory",
             Self::Shared => "shared memory",
@@ -80,6 +84,12 @@ impl InstructionClass {
             "cp" if opcode.contains("global") => Self::Global,
             "cp" if opcode.contains("_group") || opcode.contains("wait_all") => Self::Synchronization,
             "cp" => Self::Shared,
+            "mma" => Self::Tensor,
+            "wmma" if opcode.contains(".mma.") => Self::Tensor,
+            "wgmma" if opcode.contains(".mma_async") => Self::Tensor,
+            "wgmma" => Self::Synchronization,
+            "wmma" | "ldmatrix" | "stmatrix" => space(words),
+            "movmatrix" => Self::Other,
             "cvt" | "cvta" => Self::Conversion,
             "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" => Self::Control,
             "bar" | "barrier" | "membar" | "fence" | "mbarrier" | "shfl" | "vote" | "match" | "redux"
@@ -132,6 +142,10 @@ mod tests {
             ("fma.rn.f32", C::F32),
             ("setp.lt.f64", C::F64),
             ("fma.rn.bf16x2", C::Half),
+            ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", C::Tensor),
+            ("wmma.load.a.sync.aligned.row.m16n16k16.global.f16", C::Global),
+            ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", C::Shared),
+            ("wgmma.fence.sync.aligned", C::Synchronization),
             ("mad.lo.s32", C::Integer),
             ("and.pred", C::Integer),
             ("cvt.rn.f32.s32", C::Conversion),

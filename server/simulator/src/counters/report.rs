@@ -61,6 +61,8 @@ pub struct LaunchCounters {
     pub grid_blocks: u64,
     /// Instructions that warps executed, counted whether counters are on or not.
     pub warp_instructions: u64,
+    /// Where caches were modelled: the most updates by atomics of one line of 128 bytes.
+    pub hottest_line: Option<u64>,
 }
 
 impl LaunchCounters {

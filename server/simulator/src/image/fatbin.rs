@@ -84,6 +84,8 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Entry<'_>>, ImageError> {
     let total = length(bytes)?;
     let whole = Reader { bytes, offset: 0 }.take("the fat binary", total)?;
     let mut reader = Reader { bytes: whole, offset: 0 };
+    // It may claim to be shorter than its head.
+    Reader { bytes: whole, offset: 0 }.take("the head", HEADER_LENGTH as u64)?;
     reader.take("the head", u64::from(u16_at(whole, 6)))?;
     let mut entries = Vec::new();
     while reader.offset < whole.len() {

@@ -107,3 +107,11 @@ proptest! {
         }
     }
 }
+
+/// Found by fuzzing: a fat binary of no bytes.
+#[test]
+fn an_image_that_is_shorter_than_its_head_is_cut_off() {
+    let mut bytes = [0; HEADER_LENGTH];
+    bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
+    assert!(matches!(read(&bytes), Err(ImageError::Truncated { .. })));
+}

@@ -9,6 +9,11 @@ use crate::machine::{Exec, Next};
 /// Barriers of a block.
 pub(crate) const BARRIERS: usize = 16;
 
+/// Warpgroups of a block; each has a barrier of its own, after the named ones.
+const WARPGROUPS: usize = 8;
+/// Named barriers, and those of warpgroups.
+pub(crate) const ALL_BARRIERS: usize = BARRIERS + WARPGROUPS;
+
 /// A named barrier.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Barrier {
@@ -134,6 +139,39 @@ unsafe fn run_barrier(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
         pass_others(x, mask);
         x.wait(Wait::Barrier { id, generation })
     }
+}
+
+/// `wgmma.wait_group`: waits for the four warps of the warpgroup.
+pub(crate) fn warpgroup() -> Handler {
+    handler!(run_warpgroup)
+}
+
+#[inline(always)]
+unsafe fn run_warpgroup(x: &mut Exec<'_>, _op: &Op, mask: u32) -> Next {
+    let id = BARRIERS + x.warp.index as usize / 4 % WARPGROUPS;
+    if let Wait::Barrier { .. } = x.group.wait {
+        x.group.wait = Wait::Nothing;
+        x.check_going_on(id);
+        return Next::Advance;
+    }
+    if let Some(next) = x.meet(mask) {
+        return next;
+    }
+    let mask = x.group.mask;
+    let barrier = &mut x.block.barriers[id];
+    let generation = barrier.generation;
+    if let Some(shadow) = x.block.shadow.as_deref_mut() {
+        shadow.clocks.arrive(x.warp.index, id, generation);
+    }
+    barrier.arrived[x.warp.index as usize] |= mask;
+    barrier.expected = Some(4 * 32);
+    barrier.threads += mask.count_ones();
+    barrier.check(&x.block.live);
+    if barrier.generation > generation {
+        x.check_going_on(id);
+        return Next::Advance;
+    }
+    x.wait(Wait::Barrier { id, generation })
 }
 
 /// Sends the lanes whose guard is false on; the others are left in the group.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::caches::Caches;
 use crate::checks::shadow::Shadow;
 use crate::checks::{Checker, Checks, DefectKind};
 use crate::code::Code;
 use crate::counters::Counts;
 use crate::machine::access::Span;
-use crate::machine::barrier::{BARRIERS, Barrier, ClusterBarrier};
+use crate::machine::barrier::{ALL_BARRIERS, Barrier, ClusterBarrier};
 use crate::machine::exec::{Exec, Slice};
 use crate::machine::fault::{Failed, Fault, FaultKind, Trouble};
 use crate::machine::grid::Grid;
@@ -17,6 +18,10 @@ use crate::memory::Allocations;
 
 /// Instructions that a warp runs before the next of its block.
 const SLICE: u64 = 4096;
+
+/// The same where caches are modelled: on a device, warps go side by side, so what one fetches serves the others. A loop of a few
+/// instructions is one slice a round.
+const CACHED_SLICE: u64 = 16;
 
 /// What a block's warps share.
 pub(crate) struct Shared {
@@ -28,8 +33,8 @@ pub(crate) struct Shared {
     pub memory: Box<[u128]>,
     /// Bytes of it.
     pub bytes: u32,
-    /// Named barriers.
-    pub barriers: [Barrier; BARRIERS],
+    /// Named barriers, and those of warpgroups.
+    pub barriers: [Barrier; ALL_BARRIERS],
     /// Lanes that have not exited, by warp.
     pub live: Vec<u32>,
     /// The generation of the cluster's barrier that each thread last arrived at.
@@ -78,6 +83,8 @@ struct Block {
 pub(crate) struct Worker {
     /// Counters by op.
     pub counts: Option<Counts>,
+    /// The caches, where they are modelled.
+    pub caches: Option<Box<Caches>>,
     /// Allocations as they were when last looked at.
     pub allocations: Arc<Allocations>,
     /// The allocation that was hit last.
@@ -111,7 +118,7 @@ impl Unit {
                     bytes,
                     barriers: Default::default(),
                     live: Vec::new(),
-                    cluster_generation: if size > 1 { vec![0; warps as usize * 32] } else { Vec::new() },
+                    cluster_generation: vec![0; warps as usize * 32],
                     shadow: None,
                     left: 0,
                 },
@@ -229,6 +236,10 @@ impl Unit {
         if let Some(checker) = &mut worker.checker {
             checker.block = grid.block_number(block.shared.index);
         }
+        if let Some(caches) = &mut worker.caches {
+            caches.begin(grid.block_number(block.shared.index));
+        }
+        let budget = if worker.caches.is_some() { CACHED_SLICE } else { SLICE };
         let none = std::ptr::null_mut();
         let group = Group { frame: 0, pc: 0, mask: 0, wait: Wait::Nothing, yielded: false, back_branches: 0 };
         let mut exec = Exec {
@@ -243,6 +254,7 @@ impl Unit {
             grid,
             code: grid.code,
             counts: worker.counts.as_mut(),
+            caches: worker.caches.as_deref_mut(),
             allocations: &mut worker.allocations,
             span: worker.span,
             checker: worker.checker.as_mut(),
@@ -251,7 +263,7 @@ impl Unit {
             failed: &mut self.failed,
             failed_at: self.failed_at,
         };
-        let slice = exec.slice(SLICE);
+        let slice = exec.slice(budget);
         worker.span = exec.span;
         self.failed_at = exec.failed_at;
         if slice == Slice::Fault {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::caches::Caches;
 use crate::checks::{Checker, DefectKind};
 use crate::code::{Code, HIDDEN, Op};
 use crate::counters::Counts;
@@ -57,6 +58,8 @@ pub struct Exec<'a> {
     pub(crate) code: &'a Code,
     /// Counters by op, where they are wanted.
     pub(crate) counts: Option<&'a mut Counts>,
+    /// The caches, where they are modelled.
+    pub(crate) caches: Option<&'a mut Caches>,
     /// The allocations as they were when last looked at.
     pub(crate) allocations: &'a mut Arc<Allocations>,
     /// The allocation that was hit last.

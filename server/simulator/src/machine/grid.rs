@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use crate::caches::{Caches, Taken};
 use crate::checks::{Checker, Checks, Defect, Found};
 use crate::code::Code;
 use crate::counters::Counts;
@@ -35,6 +37,8 @@ pub(crate) struct Grid<'a> {
     /// Number of the launch.
     pub number: u64,
     pub cooperative: bool,
+    /// Registers of a thread, about.
+    pub registers: u32,
     pub limits: Limits,
     pub memory: &'a Memory,
     pub host: &'a dyn Host,
@@ -119,14 +123,80 @@ impl Grid<'_> {
         [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
     }
 
+    /// The caches of the device that the options name.
+    fn caches(&self, options: &Options) -> Option<Box<Caches>> {
+        let taken = Taken {
+            threads: self.threads(),
+            shared: self.shared_bytes - self.code.reserved_shared,
+            registers: self.registers,
+            blocks: self.grid.iter().map(|&n| u64::from(n)).product(),
+        };
+        let device = options.caches.filter(|_| options.counters)?;
+        Some(Box::new(Caches::new(device, self.code, taken)))
+    }
+
     /// What a worker looks for.
     fn checker(&self, options: &Options, all: bool) -> Option<Checker> {
-        let blocks = options.checks == Checks::All
-            && !self.code.ordered
-            && !self.cooperative
-            && self.grid.iter().product::<u32>() > 1;
+        let blocks =
+            options.checks == Checks::All && !self.code.ordered && !self.cooperative && self.grid != [1; 3];
         (options.checks != Checks::None).then(|| Checker::new(options.checks, all, blocks, self.number))
     }
+}
+
+/// The clusters that run, in their order: all, or a share spread evenly. A grid may have more of them than fit a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    all: u64,
+    taken: u64,
+    rest: Option<Rest>,
+}
+
+/// The places from `from` on, taken in strides modulo their number, which has no divisor in common with the stride.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rest {
+    from: u64,
+    stride: u64,
+}
+
+impl Chosen {
+    /// Of `all` clusters this share (above 0, below 1), at least one; or all of them.
+    pub fn new(all: u64, share: Option<f64>) -> Self {
+        let share = share.filter(|share| *share > 0.0 && *share < 1.0);
+        let taken = share.map_or(all, |share| ((all as f64 * share).ceil() as u64).clamp(1, all.max(1)));
+        Self { all, taken, rest: None }
+    }
+
+    /// Those of the places from `from` on, in an order of which each beginning is spread evenly over them: by strides of the golden section.
+    pub fn rest(self, from: u64) -> Self {
+        const GOLDEN: f64 = 0.618_033_988_749_895;
+        let left = self.taken.saturating_sub(from);
+        let start = ((left as f64 * GOLDEN) as u64).max(1);
+        let stride = (start..).find(|stride| divisor(*stride, left) == 1).unwrap_or(1);
+        Self { rest: Some(Rest { from, stride }), ..self }
+    }
+
+    /// How many run.
+    fn len(&self) -> u64 {
+        self.taken.saturating_sub(self.rest.map_or(0, |rest| rest.from))
+    }
+
+    /// The number of the cluster that runs in place `at`.
+    pub fn get(&self, at: u64) -> Option<u64> {
+        let left = self.len();
+        let place = match self.rest {
+            _ if at >= left => return None,
+            None => at,
+            Some(Rest { from, stride }) => {
+                from + (u128::from(at) * u128::from(stride) % u128::from(left)) as u64
+            }
+        };
+        Some((u128::from(place) * u128::from(self.all) / u128::from(self.taken)) as u64)
+    }
+}
+
+/// The greatest common divisor.
+fn divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { divisor(other, one % other) }
 }
 
 /// What workers share.
@@ -178,6 +248,8 @@ impl Progress {
 /// What a launch leaves besides its effects on memory.
 pub(crate) struct Outcome {
     pub counts: Option<Counts>,
+    /// The most updates by atomics of one line, where caches were modelled.
+    pub hottest: Option<u64>,
     pub blocks: u64,
     pub instructions: u64,
 }
@@ -186,7 +258,7 @@ pub(crate) struct Outcome {
 pub(crate) fn run(
     grid: &Grid<'_>,
     options: &Options,
-    numbers: &[u64],
+    chosen: Chosen,
 ) -> (Outcome, Vec<Defect>, Option<Fault>) {
     let progress = Progress {
         next: AtomicU64::new(0),
@@ -196,31 +268,45 @@ pub(crate) fn run(
         instructions: AtomicU64::new(0),
         blocks: AtomicU64::new(0),
     };
+    // What a launch after the first that was sampled reads may never have been written.
+    let is_whole = chosen.len() == grid.clusters() && !is_past(options.until);
     let worker = || Worker {
+        caches: None,
         counts: options.counters.then(|| Counts::new(grid.code.ops.len())),
         allocations: grid.memory.snapshot(),
         span: Span::default(),
-        checker: grid.checker(options, numbers.len() as u64 == grid.clusters()),
+        checker: grid.checker(options, is_whole),
     };
+    let caches = grid.caches(options);
     let mut all = if grid.code.ordered || grid.cooperative {
-        let mut worker = worker();
-        in_turns(grid, &mut worker, &progress, numbers);
+        let mut worker = Worker { caches, ..worker() };
+        in_turns(grid, &mut worker, &progress, chosen);
         vec![worker]
     } else {
-        let count = options.workers.clamp(1, numbers.len().max(1));
+        // Caches depend on the order of what reaches them.
+        let most = if caches.is_some() { 1 } else { options.workers };
+        let count = most.clamp(1, usize::try_from(chosen.len()).unwrap_or(usize::MAX).max(1));
         let mut workers: Vec<Worker> = (0..count).map(|_| worker()).collect();
-        std::thread::scope(|scope| {
-            let (first, others) = workers.split_at_mut(1);
-            for worker in others {
-                scope.spawn(|| one_by_one(grid, worker, &progress, numbers));
-            }
-            one_by_one(grid, &mut first[0], &progress, numbers);
-        });
+        workers[0].caches = caches;
+        let begun = Instant::now();
+        all_together(grid, &mut workers, &progress, (chosen, options.until));
+        let taken = progress.next.swap(0, Ordering::SeqCst);
+        if taken < chosen.len() && options.until.is_some() {
+            // The one that is cut off has its sample in a tenth of the time that it had; those that come later hardly any.
+            let time = (begun.elapsed() / 10).max(SAMPLED);
+            all_together(
+                grid,
+                &mut workers,
+                &progress,
+                (chosen.rest(taken), Instant::now().checked_add(time)),
+            );
+        }
         workers
     };
     let found = all.iter_mut().filter_map(|worker| worker.checker.take()).map(|checker| checker.found);
     let defects = Found::merge(found.collect::<Vec<_>>());
-    let mut counts = all.swap_remove(0).counts;
+    let first = all.swap_remove(0);
+    let (mut counts, caches) = (first.counts, first.caches);
     for other in all {
         if let (Some(sum), Some(counts)) = (&mut counts, other.counts) {
             sum.add(&counts);
@@ -228,18 +314,50 @@ pub(crate) fn run(
     }
     let outcome = Outcome {
         counts,
+        hottest: caches.map(|caches| caches.hottest()),
         blocks: progress.blocks.into_inner(),
         instructions: progress.instructions.into_inner(),
     };
     (outcome, defects, progress.fault.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// For how long the blocks of a launch are sampled, at least. Enough for hundreds of blocks of most kernels.
+const SAMPLED: Duration = Duration::from_millis(20);
+
+fn is_past(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| Instant::now() >= until)
+}
+
+/// Has all workers take clusters, until there are none, or until then.
+fn all_together(
+    grid: &Grid<'_>,
+    workers: &mut [Worker],
+    progress: &Progress,
+    (chosen, until): (Chosen, Option<Instant>),
+) {
+    std::thread::scope(|scope| {
+        let Some((first, others)) = workers.split_first_mut() else { return };
+        for worker in others {
+            scope.spawn(|| one_by_one(grid, worker, progress, (chosen, until)));
+        }
+        one_by_one(grid, first, progress, (chosen, until));
+    });
+}
+
 /// Takes one cluster after the other, each to its end.
-fn one_by_one(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: &[u64]) {
+fn one_by_one(
+    grid: &Grid<'_>,
+    worker: &mut Worker,
+    progress: &Progress,
+    (chosen, until): (Chosen, Option<Instant>),
+) {
     let mut unit = Unit::new(grid, grid.code);
     'clusters: loop {
+        if is_past(until) && progress.next.load(Ordering::Relaxed) > 0 {
+            return;
+        }
         let at = progress.next.fetch_add(1, Ordering::Relaxed);
-        let Some(&number) = numbers.get(at as usize) else { return };
+        let Some(number) = chosen.get(at) else { return };
         if progress.is_over(grid, number) {
             return;
         }
@@ -264,8 +382,8 @@ fn one_by_one(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers
 
 /// Runs clusters in order on one worker. One that has not ended after its turn may spin on what another will write, so then
 /// the next is started beside it.
-fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, numbers: &[u64]) {
-    let mut waiting = numbers.iter().copied();
+fn in_turns(grid: &Grid<'_>, worker: &mut Worker, progress: &Progress, chosen: Chosen) {
+    let mut waiting = (0..chosen.len()).map_while(|at| chosen.get(at));
     let mut running: Vec<(u64, Unit)> = Vec::new();
     let mut spare: Vec<Unit> = Vec::new();
     // A device holds at least a block a multiprocessor; more start only as those spin.

@@ -5,9 +5,13 @@
 //! to come (21, signed), and the parity of the phase.
 
 use crate::code::{Handler, NONE, Op, handler};
-use crate::machine::access::{Bad, Generic, Global, RANK_SHIFT, SHARED_WINDOW, SharedSpace, Space, WINDOW};
+use crate::machine::access::{
+    Bad, Generic, Global, Kind, RANK_SHIFT, SHARED_WINDOW, SharedSpace, Space, WINDOW,
+};
+use crate::machine::atomic::Update;
 use crate::machine::fault::FaultKind;
 use crate::machine::lanes::lanes;
+use crate::machine::tensor_map::{self, of_rank};
 use crate::machine::{Exec, Next};
 
 /// Bits of a count of arrivals.
@@ -246,8 +250,8 @@ unsafe fn run_pending(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     Next::Advance
 }
 
-/// `cp.async.bulk`: slots are, from 1 on, the destination, the source, the size, and the barrier that is told ([`NONE`] for
-/// a copy out of shared memory).
+/// `cp.async.bulk`: slots are, from 1 on, the destination, the source, the size, the barrier that is told ([`NONE`] for
+/// a copy out of shared memory), and the mask of blocks that get it ([`NONE`] for the one that the address names).
 pub(crate) fn bulk<From: Space, To: Space>() -> Handler {
     handler!(where <From: Space, To: Space> run_bulk::<From, To>)
 }
@@ -276,15 +280,92 @@ unsafe fn run_bulk<From: Space, To: Space>(x: &mut Exec<'_>, op: &Op, mask: u32)
             };
             x.count_bulk(from, to, size);
             x.check_bulk(lane, (From::kind(from), from), (To::kind(to), to), size);
-            target.copy_from(source, size as usize);
-            if op.slots[4] != NONE {
-                let address = r.get::<u64>(op.slots[4], lane);
-                let Ok(pointer) = shared(x, address, 8) else { return wrong(x, lane, address, "mbarrier") };
-                let word = pointer.cast::<u64>();
-                let mut barrier = Barrier::read(word.read_unaligned());
-                barrier.have(size as u32);
-                word.write_unaligned(barrier.write());
-                arrives(x, address);
+            if op.slots[5] == NONE {
+                target.copy_from(source, size as usize);
+                if op.slots[4] != NONE
+                    && let Some(next) = tell(x, lane, r.get::<u64>(op.slots[4], lane), size)
+                {
+                    return next;
+                }
+                continue;
+            }
+            let address = r.get::<u64>(op.slots[4], lane);
+            for rank in multicast(x, op.slots[5], lane) {
+                let to = of_rank(to, rank);
+                let Ok(target) = SharedSpace::pointer(x, to, size) else {
+                    return wrong(x, lane, to, "bulk copy to a block that the cluster has not,");
+                };
+                target.copy_from(source, size as usize);
+                if let Some(next) = tell(x, lane, of_rank(address, rank), size) {
+                    return next;
+                }
+            }
+        }
+    }
+    Next::Advance
+}
+
+/// Tells a barrier that bytes are there; the fault, if there is no barrier.
+pub(crate) fn tell(x: &mut Exec<'_>, lane: usize, address: u64, bytes: u64) -> Option<Next> {
+    let Ok(pointer) = shared(x, address, 8) else { return Some(wrong(x, lane, address, "mbarrier")) };
+    let word = pointer.cast::<u64>();
+    // SAFETY: `shared` checked the pointer.
+    unsafe {
+        let mut barrier = Barrier::read(word.read_unaligned());
+        barrier.have(bytes as u32);
+        word.write_unaligned(barrier.write());
+    }
+    arrives(x, address);
+    None
+}
+
+/// The ranks that a mask of blocks names; nothing where the slot is none: then the address tells.
+///
+/// # Safety
+/// The slot must be none, or a single row.
+pub(crate) unsafe fn multicast(
+    x: &Exec<'_>,
+    slot: u32,
+    lane: usize,
+) -> impl Iterator<Item = Option<u64>> + use<> {
+    // SAFETY: the caller's promise.
+    let mask = if slot == NONE { None } else { Some(unsafe { x.registers.get::<u32>(slot, lane) } & 0xffff) };
+    let ranks = lanes(mask.unwrap_or(0)).map(|rank| Some(rank as u64));
+    ranks.chain(mask.is_none().then_some(None))
+}
+
+/// `cp.reduce.async.bulk`, from the slots of [`bulk`].
+pub(crate) fn bulk_reduce<To: Space, U: Update>() -> Handler {
+    handler!(where <To: Space, U: Update> run_bulk_reduce::<To, U>)
+}
+
+#[inline(always)]
+unsafe fn run_bulk_reduce<To: Space, U: Update>(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
+    let r = x.registers;
+    for lane in lanes(mask) {
+        // SAFETY: lowering gives this op rows of these classes; `pointer` checks both ranges.
+        unsafe {
+            let (to, from) = (r.get::<u64>(op.slots[1], lane), r.get::<u64>(op.slots[2], lane));
+            let size = u64::from(r.get::<u32>(op.slots[3], lane));
+            if (to | from | size) % 16 != 0 {
+                let message = format!(
+                    "bulk reduction of {size} bytes from {from:#x} to {to:#x}: all must be multiples of 16"
+                );
+                return x.fault(FaultKind::Misaligned, lane, Some(to), message);
+            }
+            let (Ok(source), Ok(target)) = (SharedSpace::pointer(x, from, size), To::pointer(x, to, size))
+            else {
+                let message =
+                    format!("bulk reduction of {size} bytes from shared {from:#x} to {} {to:#x}", To::NAME);
+                return x.fault(FaultKind::IllegalAddress, lane, Some(to), message);
+            };
+            x.count_bulk(from, to, size);
+            x.check_bulk(lane, (Kind::Shared, from), (To::kind(to), to), size);
+            tensor_map::update::<U>(target, source, size as usize);
+            if op.slots[4] != NONE
+                && let Some(next) = tell(x, lane, r.get::<u64>(op.slots[4], lane), size)
+            {
+                return next;
             }
         }
     }

@@ -1,20 +1,24 @@
 //! Whole kernels, from PTX text to memory.
 
+mod cached;
 mod cases;
 mod faults;
 mod full;
+mod fuzzed;
 mod hardware;
+mod hopper;
 mod lanes;
+mod matrices;
 mod programs;
 mod sampling;
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use crate::checks::Checks;
+use crate::checks::{Checks, DefectKind};
 use crate::code::Program;
 use crate::counters::LaunchCounters;
-use crate::machine::{Fault, Host, Launch, Options, run};
+use crate::machine::{Fault, Host, Launch, Options, run, run_as_far_as_it_goes};
 use crate::memory::{Kind, Memory};
 use crate::ptx;
 
@@ -44,7 +48,14 @@ impl Bench {
         let memory = Memory::new(LIMIT).unwrap();
         let modules = texts.iter().map(|text| ptx::parse(text).unwrap()).collect();
         let program = Program::link(modules, &memory).unwrap();
-        let options = Options { workers: 2, counters: true, sample: None, checks: Checks::All };
+        let options = Options {
+            workers: 2,
+            counters: true,
+            sample: None,
+            until: None,
+            checks: Checks::All,
+            caches: None,
+        };
         Bench { memory, program, output: Output::default(), options, cancel: AtomicBool::new(false) }
     }
 
@@ -103,6 +114,29 @@ impl Bench {
         run(&self.program, &launch, &self.memory, &self.output, &self.options, &self.cancel)
     }
 
+    /// What is found in one block.
+    fn defects(
+        &self,
+        kernel: &str,
+        threads: u32,
+        dynamic_shared: u32,
+        parameters: &[Parameter],
+    ) -> Vec<DefectKind> {
+        let parameters = block_of(parameters);
+        let launch = Launch {
+            kernel,
+            grid: [1; 3],
+            block: [threads, 1, 1],
+            dynamic_shared,
+            parameters: &parameters,
+            cooperative: false,
+            cluster: [1; 3],
+        };
+        let (program, memory, cancel) = (&self.program, &self.memory, &self.cancel);
+        let ran = run_as_far_as_it_goes(program, &launch, memory, &self.output, &self.options, cancel);
+        ran.defects.iter().map(|defect| defect.kind).collect()
+    }
+
     fn printed(&self) -> String {
         String::from_utf8(self.output.0.lock().unwrap().clone()).unwrap()
     }
@@ -112,6 +146,8 @@ impl Bench {
 enum Parameter {
     Pointer(u64),
     Int(i32),
+    Long(u64),
+    Map([u64; 16]),
 }
 
 /// Parameters one after the other, each at a multiple of its size.
@@ -124,6 +160,14 @@ fn block_of(parameters: &[Parameter]) -> Vec<u8> {
                 bytes.extend(address.to_le_bytes());
             }
             Parameter::Int(value) => bytes.extend(value.to_le_bytes()),
+            Parameter::Long(value) => {
+                bytes.resize(bytes.len().next_multiple_of(8), 0);
+                bytes.extend(value.to_le_bytes());
+            }
+            Parameter::Map(words) => {
+                bytes.resize(bytes.len().next_multiple_of(64), 0);
+                words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+            }
         }
     }
     bytes

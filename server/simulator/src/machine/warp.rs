@@ -8,6 +8,7 @@
 //! backward [`PATIENCE`] times while others could run stands back until they have had their turn.
 
 use crate::code::{Code, ROW};
+use crate::machine::matrix::Scratch;
 use crate::machine::sync::Exchange;
 
 /// Backward branches after which a group lets the others of its warp run.
@@ -111,6 +112,8 @@ pub(crate) struct Warp {
     pub local: Vec<Row>,
     /// What `*.sync` instructions hand around.
     pub exchange: Exchange,
+    /// Room for what matrix instructions work on, once one was there.
+    pub scratch: Option<Box<Scratch>>,
     /// Words of local memory that were written, a bit a lane; empty where that is not wanted.
     pub local_set: Vec<u32>,
     /// Whether that is wanted.
@@ -136,6 +139,7 @@ impl Warp {
             live: 0,
             local: Vec::new(),
             exchange: Exchange::default(),
+            scratch: None,
             local_set: Vec::new(),
             remembers: false,
             divided: None,

@@ -41,8 +41,13 @@ enum Place {
     Host,
 }
 
-/// The bytes from the first to the last of some rows.
+/// The bytes from the first to the last of some rows. `None` where that is no number, or where rows overlap: a program may ask for any
+/// number of rows at one place.
 fn span(width: u64, height: u64, depth: u64, pitch: u64, slice: u64) -> Option<u64> {
+    let overlap = height > 1 && pitch < width || depth > 1 && slice < pitch.checked_mul(height)?.max(width);
+    if overlap {
+        return None;
+    }
     let rows = pitch.checked_mul(height.saturating_sub(1))?;
     let slices = slice.checked_mul(depth.saturating_sub(1))?;
     slices.checked_add(rows)?.checked_add(width)
@@ -110,7 +115,7 @@ pub(super) fn copy(context: &mut Context, call: &Call) -> Result<Answer, Code> {
         return Ok(Answer::done());
     }
     let rows = work.rows;
-    let short = rows.height * rows.depth == 1 && rows.width <= LONGEST_ASIDE;
+    let short = (rows.height, rows.depth) == (1, 1) && rows.width <= LONGEST_ASIDE;
     if asynchronous && from == Place::Host && to != Place::Host && short && context.is_busy(stream) {
         return put_aside(context, stream, rows);
     }

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use super::engine::{Done, Engine, KernelShape, Launch, Linked, Stopped};
 use crate::checks::Checks;
@@ -33,14 +34,31 @@ impl Executor {
             multiprocessors: device.multiprocessors,
             warps: device.limits.threads / WARP,
         };
-        let options = Options { workers, counters, sample, checks: Checks::default() };
+        let options =
+            Options { workers, counters, sample, until: None, checks: Checks::default(), caches: None };
         Self { options, limits }
+    }
+
+    /// The same, with the caches of `device` modelled where there are counters. Kernels then run on one thread.
+    #[must_use]
+    pub fn modelling(mut self, device: &'static Device) -> Self {
+        self.options.caches = Some(device);
+        self
     }
 
     /// The same, looking for these defects; [`Executor::new`] looks for all.
     #[must_use]
     pub fn checking(mut self, checks: Checks) -> Self {
         self.options.checks = checks;
+        self
+    }
+}
+
+impl Executor {
+    /// The same for a program that begins now: all blocks for so long, and then a sample of each launch's, for counters alone.
+    #[must_use]
+    pub fn within(mut self, budget: Option<Duration>) -> Self {
+        self.options.until = budget.and_then(|budget| Instant::now().checked_add(budget));
         self
     }
 }
@@ -61,7 +79,10 @@ impl Engine for Executor {
         let target = modules.first().map_or("", |module| module.target.as_str()).trim_start_matches("sm_");
         let arch = target.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0);
         let variables = modules.iter().flat_map(|module| &module.variables);
-        let constant = variables.filter(|one| one.space == Space::Const).map(variable_bytes).sum();
+        let constant = variables
+            .filter(|one| one.space == Space::Const)
+            .map(variable_bytes)
+            .fold(0, u64::saturating_add);
         let program = Program::link(modules, memory).map_err(|error| error.to_string())?.on(self.limits);
         Ok(Arc::new(Image { program, arch, constant, options: self.options }))
     }
@@ -69,8 +90,8 @@ impl Engine for Executor {
 
 /// Bytes of a variable.
 fn variable_bytes(variable: &Variable) -> u64 {
-    let elements: u64 = variable.dimensions.iter().product();
-    elements * u64::from(variable.vector) * u64::from(code::size(variable.ty))
+    let elements = variable.dimensions.iter().fold(1, |all: u64, n| all.saturating_mul(*n));
+    elements.saturating_mul(u64::from(variable.vector) * u64::from(code::size(variable.ty)))
 }
 
 struct Image {

@@ -106,7 +106,7 @@ fn check_shape(grid: [u32; 3], block: [u32; 3]) -> Result<(), ()> {
     let inside = |sizes: [u32; 3], most: [u32; 3]| {
         sizes.iter().zip(most).all(|(&size, most)| size > 0 && size <= most)
     };
-    let threads: u64 = block.iter().map(|&size| u64::from(size)).product();
+    let threads = block.iter().fold(1, |all: u64, &size| all.saturating_mul(size.into()));
     if inside(grid, MAX_GRID) && inside(block, MAX_BLOCK) && threads <= u64::from(MAX_THREADS) {
         Ok(())
     } else {
@@ -134,7 +134,7 @@ fn check_cluster(device: &Device, function: &Function, work: &KernelWork) -> Res
     if device.capability.0 < 9 {
         return Err(Code::NOT_SUPPORTED);
     }
-    let blocks = work.cluster.iter().map(|&size| u64::from(size)).product::<u64>();
+    let blocks = work.cluster.iter().fold(1, |all: u64, &size| all.saturating_mul(size.into()));
     if blocks == 0 || blocks > u64::from(function.max_cluster()) {
         return Err(Code::INVALID_CLUSTER_SIZE);
     }

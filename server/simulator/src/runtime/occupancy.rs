@@ -1,49 +1,15 @@
-//! How many blocks a multiprocessor holds.
-//!
-//! Source of the formula: "CUDA Occupancy Calculator" and `cuda_occupancy.h`: warps are spread over the schedulers, each with
-//! a quarter of the registers; registers are given out by warp, shared memory by block, both in units.
+//! How many blocks a multiprocessor holds, as programs ask.
 
 use super::context::Context;
 use super::engine::KernelShape;
 use super::errors::Code;
 use super::launch::{allowed_shared, kernel};
 use super::protocol::{Answer, Call};
-use crate::device::{Device, MAX_THREADS, REGISTER_UNIT, REGISTERS, SCHEDULERS, WARP};
-
-/// Registers that a warp takes.
-fn warp_registers(shape: &KernelShape) -> u32 {
-    (shape.registers.max(1) * WARP).next_multiple_of(REGISTER_UNIT)
-}
-
-/// Whether one block fits the registers. They are counted as if its warps were spread evenly over the schedulers.
-pub(super) fn registers_suffice(shape: &KernelShape, threads: u32) -> bool {
-    let warps = threads.div_ceil(WARP).next_multiple_of(SCHEDULERS);
-    u64::from(warp_registers(shape)) * u64::from(warps) <= u64::from(REGISTERS)
-}
+use crate::device::Device;
 
 /// Resident blocks of a multiprocessor, with `threads` threads and `dynamic` bytes of dynamic shared memory a block.
 pub(super) fn active_blocks(device: &Device, shape: &KernelShape, threads: u32, dynamic: u64) -> u32 {
-    if threads == 0 || threads > MAX_THREADS {
-        return 0;
-    }
-    let limits = device.limits;
-    let warps = threads.div_ceil(WARP);
-    let by_warps = limits.threads / WARP / warps;
-    if !registers_suffice(shape, threads) {
-        return 0;
-    }
-    let by_registers = REGISTERS / SCHEDULERS / warp_registers(shape) * SCHEDULERS / warps;
-    let shared = shape.shared + dynamic + u64::from(limits.shared_reserved);
-    let by_shared = if shared == 0 {
-        limits.blocks
-    } else {
-        let unit = u64::from(limits.shared_unit);
-        u32::try_from(u64::from(limits.shared) / shared.next_multiple_of(unit)).unwrap_or(u32::MAX)
-    };
-    if shape.shared + dynamic > u64::from(limits.shared_optin) {
-        return 0;
-    }
-    by_warps.min(by_registers).min(by_shared).min(limits.blocks)
+    device.resident(shape.registers, threads, shape.shared + dynamic)
 }
 
 pub(super) fn blocks(context: &mut Context, call: &Call) -> Result<Answer, Code> {

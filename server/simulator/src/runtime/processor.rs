@@ -17,6 +17,7 @@ use super::protocol::{Action, Rows};
 use super::queue::{Queue, Wait};
 use super::report::Direction;
 use super::work::{KernelWork, code_of};
+use crate::estimate::Shape;
 use crate::machine::FaultKind;
 
 /// Pieces of work that wait for each other and are under way at once, at most.
@@ -269,10 +270,19 @@ impl Processor {
         } else {
             locked(&self.brief).remove(&work.function);
         }
-        let time = estimate::kernel(shared.device, &counted);
+        let taken = linked.kernel(name).map(|kernel| {
+            let shape = Shape {
+                blocks: work.grid.iter().map(|&n| u64::from(n)).product(),
+                threads: work.block.iter().product(),
+                registers: kernel.registers,
+                shared: kernel.shared + work.dynamic_shared,
+            };
+            (shape, crate::estimate::kernel(shared.device, &shape, &counted))
+        });
+        let time = taken.as_ref().map_or(0, |(_, estimate)| estimate::nanoseconds(estimate.seconds));
         self.pass(time);
         shared.report().found(defects);
-        shared.report().launched(&launch, time, counted, stopped.is_none());
+        shared.report().launched(&launch, taken, counted, stopped.is_none());
         if let Some(stopped) = stopped {
             let given_up = usize::from(stopped.kind == FaultKind::Cancelled);
             self.abandoned.fetch_add(given_up, Ordering::Relaxed);

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::engine::{Launch, Stopped};
+use super::estimate::nanoseconds;
 use crate::checks::{Checks, Defect, DefectKind};
 use crate::code::SourcePlace;
 use crate::counters::{Count, LaunchCounters};
 use crate::device::Device;
+use crate::estimate::{Estimate, Shape};
 use crate::machine::FaultKind;
 use crate::memory::{Memory, OutOfMemory};
 
@@ -40,12 +42,18 @@ pub struct KernelReport {
     pub block: [u32; 3],
     /// Dynamic shared memory in bytes.
     pub dynamic_shared: u32,
+    /// Registers of a thread, estimated: those that the PTX keeps live at once.
+    pub registers: u32,
+    /// Shared memory of a block, static and dynamic, in bytes.
+    pub shared: u64,
     /// How often it was launched so.
     pub launches: u64,
     /// How many of these launches did not come to their end; what they counted until then is among the counters.
     pub stopped: u64,
-    /// Estimated time of all launches in nanoseconds: a roofline, no measurement.
+    /// Estimated time of all launches in nanoseconds: a roofline, no measurement. See [`crate::estimate`].
     pub estimated_ns: u64,
+    /// What the estimate is mostly for.
+    pub limiter: Option<&'static str>,
     /// Counters of all launches together.
     #[serde(serialize_with = "counters")]
     pub counters: LaunchCounters,
@@ -77,6 +85,7 @@ fn counters<S: serde::Serializer>(counters: &LaunchCounters, to: S) -> Result<S:
     map.serialize_entry("blocks", &counters.blocks)?;
     map.serialize_entry("grid_blocks", &counters.grid_blocks)?;
     map.serialize_entry("warp_instructions", &counters.warp_instructions)?;
+    map.serialize_entry("hottest_line", &counters.hottest_line)?;
     map.serialize_entry("total", &count(&counters.total()))?;
     map.serialize_entry("lines", &lines)?;
     map.serialize_entry("instructions", &instructions)?;
@@ -84,6 +93,7 @@ fn counters<S: serde::Serializer>(counters: &LaunchCounters, to: S) -> Result<S:
 }
 
 fn count(count: &Count) -> serde_json::Value {
+    let cached = &count.cached;
     serde_json::json!({
         "warps": count.warps,
         "active": count.active,
@@ -99,6 +109,13 @@ fn count(count: &Count) -> serde_json::Value {
         "worst_wavefronts": count.worst_wavefronts,
         "worst_contention": count.worst_contention,
         "serialised": count.serialised,
+        "l1_lines": cached.l1_lines,
+        "l1_sectors": cached.l1_sectors,
+        "l1_hits": cached.l1_hits,
+        "l2_sectors": cached.l2_sectors,
+        "l2_hits": cached.l2_hits,
+        "dram_read_sectors": cached.dram_read,
+        "dram_written_sectors": cached.dram_written,
     })
 }
 
@@ -107,6 +124,7 @@ fn add(sum: &mut LaunchCounters, launch: LaunchCounters) {
     sum.blocks += launch.blocks;
     sum.grid_blocks += launch.grid_blocks;
     sum.warp_instructions += launch.warp_instructions;
+    sum.hottest_line = sum.hottest_line.max(launch.hottest_line);
     if sum.instructions.is_empty() {
         sum.instructions = launch.instructions;
     } else {
@@ -302,7 +320,13 @@ impl Report {
         copies.bytes += bytes;
     }
 
-    pub(super) fn launched(&mut self, launch: &Launch<'_>, time: u64, counted: LaunchCounters, ended: bool) {
+    pub(super) fn launched(
+        &mut self,
+        launch: &Launch<'_>,
+        taken: Option<(Shape, Estimate)>,
+        counted: LaunchCounters,
+        ended: bool,
+    ) {
         let shape = (launch.grid, launch.block, launch.dynamic_shared);
         let same = |one: &KernelReport| {
             one.name == launch.kernel && (one.grid, one.block, one.dynamic_shared) == shape
@@ -313,9 +337,12 @@ impl Report {
                 grid: launch.grid,
                 block: launch.block,
                 dynamic_shared: launch.dynamic_shared,
+                registers: 0,
+                shared: 0,
                 launches: 0,
                 stopped: 0,
                 estimated_ns: 0,
+                limiter: None,
                 counters: LaunchCounters::default(),
             });
             self.kernels.len() - 1
@@ -329,7 +356,11 @@ impl Report {
                 launch.kernel, counted.blocks, counted.grid_blocks
             ));
         }
-        kernel.estimated_ns += time;
+        if let Some((shape, estimate)) = taken {
+            (kernel.registers, kernel.shared) = (shape.registers, shape.shared);
+            kernel.estimated_ns += nanoseconds(estimate.seconds);
+            kernel.limiter = Some(estimate.limiter.name());
+        }
         add(&mut kernel.counters, counted);
     }
 

@@ -21,7 +21,7 @@ const VERSIONS: [(u32, u32); 2] = [(12, 12090), (13, 13000)];
 /// libcudart 12.9 and 13.5.
 const NAMES: &str = include_str!("../stub/names.txt");
 
-const SOURCES: [(&str, &str); 13] = [
+const SOURCES: [(&str, &str); 14] = [
     ("stub.c", include_str!("../stub/stub.c")),
     ("stub.h", include_str!("../stub/stub.h")),
     ("connect.c", include_str!("../stub/connect.c")),
@@ -35,6 +35,7 @@ const SOURCES: [(&str, &str); 13] = [
     ("device.c", include_str!("../stub/device.c")),
     ("graphs.c", include_str!("../stub/graphs.c")),
     ("executables.c", include_str!("../stub/executables.c")),
+    ("tensors.c", include_str!("../stub/tensors.c")),
 ];
 
 /// The stub could not be built.

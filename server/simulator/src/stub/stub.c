@@ -13,4 +13,5 @@
 #include "device.c"
 #include "graphs.c"
 #include "executables.c"
+#include "tensors.c"
 #include "rest.h" /* generated: variants for the per-thread default stream, and refusals of what is missing */

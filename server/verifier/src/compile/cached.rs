@@ -197,7 +197,7 @@ fn listed(file: &Path) -> Vec<String> {
 }
 
 /// What tells one version of a file from another.
-fn fingerprint(path: &Path) -> Option<u64> {
+pub(crate) fn fingerprint(path: &Path) -> Option<u64> {
     if is_system(path) {
         let metadata = path.metadata().ok()?;
         let changed = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -239,7 +239,7 @@ fn key(plan: &Plan, arguments: &[String], place: &str, embedded: &str) -> Option
 }
 
 /// A program by its path, size and time of change.
-fn fingerprint_of_program(program: &Path) -> Option<String> {
+pub(crate) fn fingerprint_of_program(program: &Path) -> Option<String> {
     let metadata = program.metadata().ok()?;
     let changed = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(format!("{}/{}/{}", program.display(), metadata.len(), changed.as_nanos()))
@@ -273,7 +273,8 @@ fn keep(outcome: &Outcome, plan: &Plan, place: &str) -> Option<Vec<u8>> {
     serde_json::to_vec(&Kept { success: outcome.success, text, files, lookups }).ok()
 }
 
-fn lookups<'a>(plan: &Plan, files: impl Iterator<Item = &'a String>) -> u64 {
+/// One number for which of the files exist that a compile looks for, which reads these.
+pub(crate) fn lookups<'a>(plan: &Plan, files: impl Iterator<Item = &'a String>) -> u64 {
     let mut lookups = Lookups::new(plan.include_folders());
     if let Ok(text) = std::fs::read(&plan.unit) {
         lookups.of_source(&plan.unit, &text);

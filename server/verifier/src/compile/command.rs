@@ -197,7 +197,7 @@ pub(super) fn arguments(plan: &Plan, scratch: &Path) -> Vec<String> {
 }
 
 /// The files that a dependency file lists: words after the first `: `, with `\ ` for a blank and lines that go on.
-pub(super) fn dependencies(text: &str) -> Vec<String> {
+pub(crate) fn dependencies(text: &str) -> Vec<String> {
     let Some((_, list)) = text.split_once(": ") else { return Vec::new() };
     let mut files = Vec::new();
     let mut file = String::new();

@@ -1,6 +1,7 @@
 //! What kernels cost: measured on a GPU, estimated from what was counted on the simulator.
 
 use serde::{Deserialize, Serialize};
+use stitch_profiles::kernel::{Estimate, Work};
 
 use super::sample::Interval;
 use crate::demangle;
@@ -261,28 +262,40 @@ impl Cost {
     }
 }
 
+/// Instructions of a kernel in double precision.
+fn doubles(kernel: &Kernel) -> u64 {
+    let is_double = |instruction: &&Instruction| instruction.opcode.contains(".f64");
+    kernel.counters.instructions.iter().filter(is_double).map(|one| one.count.warps).sum()
+}
+
+/// What the launches of a kernel cost by these weights, by kinds of work.
+#[allow(clippy::cast_precision_loss)] // Counters stay far below 2^53.
+pub(crate) fn estimate(kernel: &Kernel, weights: &Weights) -> Estimate {
+    let total = &kernel.counters.total;
+    let blocks = kernel.grid.iter().map(|size| f64::from(*size)).product::<f64>();
+    let busy = blocks.clamp(1.0, f64::from(weights.multiprocessors.max(1)));
+    let work = [
+        (Work::Instructions, kernel.counters.warp_instructions, weights.instruction),
+        (Work::Doubles, doubles(kernel), weights.double),
+        (Work::Sectors, total.sectors, weights.sector),
+        (Work::Wavefronts, total.wavefronts, weights.wavefront),
+        (Work::Atomics, total.serialised, weights.serialised),
+    ];
+    let work = work.map(|(work, count, weight)| (work, count as f64 * weight / busy));
+    Estimate::of(work.into_iter().chain([(Work::Launches, kernel.launches as f64 * weights.launch)]))
+}
+
 impl KernelCost {
-    #[allow(clippy::cast_precision_loss)] // Counters stay far below 2^53.
     fn of(kernel: &Kernel, weights: &Weights) -> Self {
         let total = &kernel.counters.total;
-        let is_double = |instruction: &&Instruction| instruction.opcode.contains(".f64");
-        let doubles =
-            kernel.counters.instructions.iter().filter(is_double).map(|one| one.count.warps).sum::<u64>();
-        let work = kernel.counters.warp_instructions as f64 * weights.instruction
-            + doubles as f64 * weights.double
-            + total.sectors as f64 * weights.sector
-            + total.wavefronts as f64 * weights.wavefront
-            + total.serialised as f64 * weights.serialised;
-        let blocks = kernel.grid.iter().map(|size| f64::from(*size)).product::<f64>();
-        let busy = blocks.clamp(1.0, f64::from(weights.multiprocessors.max(1)));
         Self {
             name: demangle::name(&kernel.name).display(),
             launches: kernel.launches,
-            cycles: work / busy + kernel.launches as f64 * weights.launch,
+            cycles: estimate(kernel, weights).cycles,
             microseconds: None,
             traffic: None,
             instructions: kernel.counters.warp_instructions,
-            doubles,
+            doubles: doubles(kernel),
             sectors: total.sectors,
             ideal_sectors: total.ideal_sectors,
             wavefronts: total.wavefronts,

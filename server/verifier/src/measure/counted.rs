@@ -33,17 +33,10 @@ pub(super) async fn of(
     harness: &Harness,
     cancel: &CancellationToken,
 ) -> Option<Counted> {
-    let RunDevice::Cuda { index, name, architecture } = &measurement.builder.device else { return None };
-    let is_alike = |device: &&'static Simulated| RunDevice::Simulator(device).architecture() == *architecture;
-    let same = DEVICES.iter().find(|device| device.product == name);
-    let alike = same.or_else(|| DEVICES.iter().find(is_alike))?;
+    let RunDevice::Cuda { index, .. } = &measurement.builder.device else { return None };
     let of = &measurement.builder;
-    let prepared = Builder::prepare(
-        RunDevice::Simulator(alike),
-        of.toolkit.clone(),
-        of.config.clone(),
-        of.workspace.clone(),
-    );
+    let alike = twin(&of.device)?;
+    let prepared = Builder::prepare(alike, of.toolkit.clone(), of.config.clone(), of.workspace.clone());
     let builder = Builder { origin: of.origin.clone(), ..prepared.await.ok()? };
     let scratch = Scratch::new("harness").ok()?;
     let program = harness_program(&harness.text, &harness.path, &harness.kernel, &scratch).ok()?;
@@ -66,6 +59,14 @@ pub(super) async fn of(
     let device = devices().await.iter().find(|device| device.index == *index);
     let traffic = device.map(|device| traffic(&report, device.bandwidth, device.l2));
     Some(Counted { report, traffic })
+}
+
+/// The simulated device that is most like a GPU: the same, or one of its architecture.
+pub(crate) fn twin(device: &RunDevice) -> Option<RunDevice> {
+    let RunDevice::Cuda { name, architecture, .. } = device else { return None };
+    let is_alike = |device: &&'static Simulated| RunDevice::Simulator(device).architecture() == *architecture;
+    let same = DEVICES.iter().find(|device| device.product == name);
+    same.or_else(|| DEVICES.iter().find(is_alike)).map(RunDevice::Simulator)
 }
 
 /// What a call must move: the sectors that its accesses need, though a cache may serve what is accessed again, so no more than all arrays once and

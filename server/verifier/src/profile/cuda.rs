@@ -63,11 +63,14 @@ pub enum CollectError {
         /// What it said.
         said: String,
     },
-    /// No way works; a sentence each.
-    #[error("No profiler works here. {} Without one, the simulator counts what lines move: `--device sim:h200`.", why.join(" "))]
+    /// No profiler works.
+    #[error(
+        "No profiler works here. {} Without one, the simulator counts what lines move: `--device sim:h200`.",
+        said(not_taken)
+    )]
     NoWay {
-        /// Why.
-        why: Vec<String>,
+        /// Why each does not.
+        not_taken: Vec<NotTaken>,
     },
     /// The job was cancelled.
     #[error("The profile was cancelled.")]
@@ -109,9 +112,12 @@ pub async fn collect(
             Err(Tried::Collect(error)) => return Err(error),
         }
     }
-    Err(CollectError::NoWay {
-        why: not_taken.into_iter().map(|not| format!("{}: {}", not.by, not.why)).collect(),
-    })
+    Err(CollectError::NoWay { not_taken })
+}
+
+/// A sentence for each way that was not taken.
+fn said(not_taken: &[NotTaken]) -> String {
+    not_taken.iter().map(|not| format!("{}: {}", not.by, not.why)).collect::<Vec<_>>().join(" ")
 }
 
 /// Why one way did not work.

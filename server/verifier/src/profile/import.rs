@@ -101,7 +101,8 @@ pub async fn import(
         }
         FileKind::Sqlite => take_system(&mut profile, stitch_profiles::nsys::read(path)?),
         FileKind::Trace => {
-            let (system, mut python) = stitch_profiles::python::read(path, workspace)?;
+            let workspace = Workspace { from_elsewhere: true, ..workspace.clone() };
+            let (system, mut python) = stitch_profiles::python::read(path, &workspace)?;
             take_system(&mut profile, system);
             profile.notes.append(&mut python.notes);
             profile.python = Some(python);

@@ -17,11 +17,16 @@ pub enum Rung {
     Nsys,
     /// CUPTI through torch.profiler: the times of kernels, by line of Python.
     TorchProfiler,
+    /// Our own clock, around calls of kernels in harnesses or around whole processes: times, and nothing of why.
+    Clock,
     /// Our simulator: what lines move, on no device.
     Simulator,
+    /// What the compiler and the static rules say of code that does not run here.
+    Static,
 }
 
-/// The ways for a program on a GPU, best first.
+/// The profilers' ways for a program on a GPU, best first. Where none works, it is timed by our own clock, counted by the simulator, or else looked at without
+/// being run.
 pub const LADDER: [Rung; 3] = [Rung::NcuAndNsys, Rung::Ncu, Rung::Nsys];
 
 impl Rung {
@@ -32,7 +37,9 @@ impl Rung {
             Self::Ncu => "ncu",
             Self::Nsys => "nsys",
             Self::TorchProfiler => "torch",
+            Self::Clock => "clock",
             Self::Simulator => "simulator",
+            Self::Static => "static",
         }
     }
 
@@ -49,7 +56,9 @@ impl fmt::Display for Rung {
             Self::Ncu => "Nsight Compute",
             Self::Nsys => "Nsight Systems",
             Self::TorchProfiler => "torch.profiler (CUPTI)",
+            Self::Clock => "our own clock, around calls of its kernels",
             Self::Simulator => "the simulator",
+            Self::Static => "the compiler and the static rules, without running it",
         })
     }
 }
@@ -117,7 +126,7 @@ fn missing(rung: Rung, here: &Here) -> Option<String> {
         Rung::NcuAndNsys => ncu().or_else(nsys),
         Rung::Ncu => ncu(),
         Rung::Nsys => nsys(),
-        Rung::TorchProfiler | Rung::Simulator => None,
+        Rung::TorchProfiler | Rung::Clock | Rung::Simulator | Rung::Static => None,
     }
 }
 

@@ -6,23 +6,56 @@
 use std::collections::BTreeMap;
 
 use stitch_profiles::kernel::{
-    Access, Counters, KernelLaunch, LaunchShape, Metric, Origin, SourceLine, kernel_name,
+    Access, Counters, Estimate, KernelLaunch, LaunchShape, Metric, Origin, SourceLine, kernel_name,
 };
 
-use stitch_profiles::profile::{Profile, Way};
+use stitch_profiles::note::{Note, NoteKind};
+use stitch_profiles::profile::{NotTaken, Profile, Way};
+use stitch_profiles::units;
 
 use super::ladder::Rung;
 use crate::demangle;
+use crate::measure::{Weights, estimate};
+use crate::program::RunDevice;
 use crate::simulation::{Count, Instruction, Kernel, Report};
 
 /// What a run of `target` on a simulated device tells: one entry for each kernel and shape, of what all of its launches did together.
-pub fn profile(report: &Report, target: &str, device: &str) -> Profile {
-    let way = Way { by: Rung::Simulator.to_string(), ..Way::default() };
-    let launches = report.kernels.iter().zip(0..).map(|(kernel, id)| launch(kernel, id, device)).collect();
-    Profile { device: Some(device.to_owned()), launches, ..Profile::new(target, way) }
+pub fn profile(report: &Report, target: &str, device: &RunDevice) -> Profile {
+    let (weights, name) = (Weights::of(device), device.to_string());
+    let way = Way { by: Rung::Simulator.to_string(), not_taken: vec![without_gpu(&name)], ..Way::default() };
+    let launches = report.kernels.iter().zip(0..).map(|(kernel, id)| launch(kernel, id, &name, &weights));
+    let mut profile = Profile { launches: launches.collect(), ..Profile::new(target, way) };
+    let sampled: Vec<String> = report.sampled().map(sampled).collect();
+    if !sampled.is_empty() {
+        profile.notes.push(Note::new(NoteKind::Remark, format!("{SAMPLED} {}.", sampled.join("; "))));
+    }
+    profile.device = Some(name);
+    profile
 }
 
-fn launch(kernel: &Kernel, id: u64, device: &str) -> KernelLaunch {
+/// Why on a device that is simulated none of the ways is taken that need a GPU.
+pub(super) fn without_gpu(device: &str) -> NotTaken {
+    NotTaken {
+        by: "Nsight Compute, Nsight Systems, CUPTI and the clock".to_owned(),
+        why: format!("They look at a GPU, and {device} is none."),
+    }
+}
+
+/// The rule under which counts of a sample are told.
+const SAMPLED: &str = "Not all blocks were simulated. The counts are those of the blocks that were, not scaled up, so they are estimates, and what limits a \
+     kernel holds as far as its blocks are alike; only its cost beside other kernels' is taken for all of its blocks. What the left-out blocks would have \
+     written is missing, so what the program computed is no result, and where its host code or a later kernel decides by it, what ran then may be \
+     something else, and its defects may come of that. Counted were";
+
+/// `412 of 4,096 blocks of k (10%)`.
+fn sampled(kernel: &Kernel) -> String {
+    let Kernel { name, counters, .. } = kernel;
+    let name = kernel_name(&demangle::name(name).display()).base;
+    let [some, all] = [counters.blocks, counters.grid_blocks].map(units::count);
+    format!("{some} of {all} blocks of `{name}` ({})", units::percent(kernel.share()))
+}
+
+fn launch(kernel: &Kernel, id: u64, device: &str, weights: &Weights) -> KernelLaunch {
     let mut launch = KernelLaunch {
         id,
         kernel: kernel_name(&demangle::name(&kernel.name).display()),
@@ -32,14 +65,25 @@ fn launch(kernel: &Kernel, id: u64, device: &str) -> KernelLaunch {
             device_name: Some(device.to_owned()),
             ..LaunchShape::default()
         },
+        estimate: Some(whole(kernel, weights)),
         lines: lines(kernel),
         origin: Origin { tool: "the simulator".to_owned(), ..Origin::default() },
         ..KernelLaunch::default()
     };
-    for (metric, value) in metrics(kernel) {
-        launch.metrics.insert(metric, value);
-    }
+    launch.metrics.extend(metrics(kernel));
     launch
+}
+
+/// What was counted of a kernel's launches: metrics, and lines.
+pub(super) fn counted(kernel: &Kernel) -> (Vec<(Metric, f64)>, Vec<SourceLine>) {
+    (metrics(kernel), lines(kernel))
+}
+
+/// What all blocks cost, of which some were counted.
+fn whole(kernel: &Kernel, weights: &Weights) -> Estimate {
+    let of_sample = estimate(kernel, weights);
+    let share = kernel.share();
+    if share > 0.0 { Estimate { cycles: of_sample.cycles / share, ..of_sample } } else { of_sample }
 }
 
 /// The kinds of accesses among PTX opcodes: how they begin, and what they are. Generic ones are taken for global, which nearly all are.

@@ -63,6 +63,8 @@ pub struct Built {
     pub command: String,
     /// What was added or assumed.
     pub notes: Vec<String>,
+    /// The files that were read, as the compiler names them. `None` where nobody asked, or it does not say.
+    pub read: Option<Vec<String>>,
 }
 
 /// Why a program was not built.
@@ -158,9 +160,20 @@ pub async fn build(
     program: &Program,
     cancel: &CancellationToken,
 ) -> Result<Built, BuildError> {
-    if let Some(own) = &program.own {
-        return own::build(builder, program, own, cancel).await;
-    }
+    build_and(builder, program, Listing::Nothing, cancel).await
+}
+
+/// Whether the compiler is asked what it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// It is not.
+    Nothing,
+    /// It is, for a program of one source: nvcc lists what the last of several read.
+    Files,
+}
+
+/// The flags that a program is compiled with, but for those of its device.
+async fn flags_of(builder: &Builder, program: &Program) -> Result<plan::Plan, BuildError> {
     let Some(first) = program.sources.first().cloned() else {
         return Err(BuildError::Internal { reason: "a program without a source".to_owned() });
     };
@@ -174,9 +187,36 @@ pub async fn build(
     let planned = tokio::task::spawn_blocking(move || plan::plan(&request, &file))
         .await
         .map_err(|error| BuildError::Internal { reason: error.to_string() })??;
-    let Some(plan) = planned else {
-        return Err(BuildError::Internal { reason: "no flags for a source".to_owned() });
-    };
+    planned.ok_or_else(|| BuildError::Internal { reason: "no flags for a source".to_owned() })
+}
+
+/// How a program would be compiled, and all flags that the first attempt would have.
+///
+/// # Errors
+/// The flags of the project can't be known.
+pub(crate) async fn planned(
+    builder: &Builder,
+    program: &Program,
+) -> Result<(plan::Plan, Vec<String>), BuildError> {
+    let plan = flags_of(builder, program).await?;
+    let arguments = Flags::new(builder, program, &plan).arguments;
+    Ok((plan, arguments))
+}
+
+/// Builds a program, and asks the compiler what it reads where `listing` says so.
+///
+/// # Errors
+/// As [`build`].
+pub(crate) async fn build_and(
+    builder: &Builder,
+    program: &Program,
+    listing: Listing,
+    cancel: &CancellationToken,
+) -> Result<Built, BuildError> {
+    if let Some(own) = &program.own {
+        return own::build(builder, program, own, cancel).await;
+    }
+    let plan = flags_of(builder, program).await?;
     let mut flags = Flags::new(builder, program, &plan);
     let scratch = builder.scratch()?;
     let output = scratch.path().join("program");
@@ -184,11 +224,19 @@ pub async fn build(
         let process = builder.environment(Process::new(&plan.nvcc).args(&flags.arguments));
         let process = process.args(&program.sources).arg("-o").arg(&output);
         let command = process.command_line();
+        let list = scratch.path().join("program.d");
+        let process = match listing {
+            Listing::Files if program.sources.len() == 1 => process.args(["-MD", "-MF"]).arg(&list),
+            _ => process,
+        };
         let process = process.current_dir(&plan.directory).scratch(&scratch).time_limit(builder.time_limit);
         let finished = process.run(cancel).await.map_err(|error| BuildError::of(error, &command))?;
         if finished.status.success() {
+            let read = std::fs::read(&list).ok();
+            let read = read.map(|bytes| command::dependencies(&String::from_utf8_lossy(&bytes)));
             let (scratch, notes) = (Arc::new(scratch), flags.notes);
             return Ok(Built {
+                read,
                 scratch,
                 program: program.clone(),
                 start: Start::Executable(output),
@@ -279,7 +327,7 @@ impl Built {
     #[cfg(test)]
     pub(crate) fn of_executable(scratch: Scratch, program: Program, path: PathBuf) -> Self {
         let (scratch, start) = (Arc::new(scratch), Start::Executable(path));
-        Self { scratch, program, start, command: String::new(), notes: Vec::new() }
+        Self { scratch, program, start, command: String::new(), notes: Vec::new(), read: None }
     }
 
     /// A new folder beside the program.

@@ -44,6 +44,7 @@ pub(super) async fn build(
         start: Start::Shell { command: run, folder },
         command,
         notes: Vec::new(),
+        read: None,
     })
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use stitch_simulator::device::Device;
 use stitch_simulator::runtime::report::Ending;
@@ -41,13 +42,16 @@ const MISSING: u8 = 3;
 /// The program could not be run, or the report not be written.
 pub fn obey(order: &Order, cache: &Path) -> Result<u8, ObeyError> {
     let device = Device::named(&order.device).ok_or_else(|| ObeyError::Device(order.device.clone()))?;
+    let budget = order.budget.map(Duration::from_millis);
     let command = std::iter::once(order.program.clone().into_os_string());
+    let executor = Executor::new(device, order.counters, order.sample).checking(order.checks).within(budget);
+    let executor = if order.caches { executor.modelling(device) } else { executor };
     let config = Config {
         command: command.chain(order.arguments.iter().map(Into::into)).collect(),
         folder: None,
         environment: held(order.date, cache),
         device,
-        engine: Box::new(Executor::new(device, order.counters, order.sample).checking(order.checks)),
+        engine: Box::new(executor),
         cache: cache.to_owned(),
         compiler: compiler(),
         time_limit: None,

@@ -67,6 +67,8 @@ pub struct Kernel {
     pub launches: u64,
     /// Estimated time of all launches in nanoseconds: a roofline, no measurement.
     pub estimated_ns: u64,
+    /// What the estimate is mostly for.
+    pub limiter: Option<String>,
     /// Counters of all launches together.
     pub counters: Counters,
 }
@@ -150,6 +152,18 @@ pub struct Count {
     pub worst_contention: u32,
     /// Updates that wait for another lane, summed.
     pub serialised: u64,
+    /// Sectors that were looked up in the L1 cache, where caches were modelled.
+    pub l1_sectors: u64,
+    /// Of these, those that were there.
+    pub l1_hits: u64,
+    /// Sectors that were read from, stored to or updated in the L2 cache.
+    pub l2_sectors: u64,
+    /// Of these, those that were there, and all that were stored or updated.
+    pub l2_hits: u64,
+    /// Sectors that memory was read for.
+    pub dram_read_sectors: u64,
+    /// Sectors that were written back to memory.
+    pub dram_written_sectors: u64,
 }
 
 /// Copies of one direction.
@@ -226,6 +240,24 @@ pub struct Fault {
     pub place: Option<(String, u32)>,
     /// What happened, in a sentence.
     pub message: String,
+}
+
+impl Kernel {
+    /// The share of its blocks that were simulated, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        match self.counters.grid_blocks {
+            0 => 1.0,
+            all => self.counters.blocks as f64 / all as f64,
+        }
+    }
+}
+
+impl Report {
+    /// Kernels of which not all blocks were simulated, though nothing stopped them.
+    pub fn sampled(&self) -> impl Iterator<Item = &Kernel> {
+        let kernels = self.kernels.iter().filter(|kernel| kernel.share() < 1.0);
+        kernels.filter(|_| self.faults.is_empty())
+    }
 }
 
 impl Fault {

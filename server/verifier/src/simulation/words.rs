@@ -37,6 +37,14 @@ impl Count {
         if self.divergent > 0 {
             parts.push(format!("{} divergent branches", self.divergent));
         }
+        if self.l1_sectors > 0 {
+            parts.push(format!(
+                "caches, modelled: L1 {:.0}%, L2 {:.0}%, {} bytes of memory",
+                100.0 * ratio(self.l1_hits, self.l1_sectors),
+                100.0 * ratio(self.l2_hits, self.l2_sectors),
+                (self.dram_read_sectors + self.dram_written_sectors) * SECTOR
+            ));
+        }
         parts.join("; ")
     }
 }

@@ -260,7 +260,9 @@ impl Rounds<'_> {
                 record: true,
                 date: Some(self.date),
                 counters: false,
+                caches: false,
                 sample: None,
+                budget: None,
                 checks: checks(self.request.builder.config.simulator.checks),
             },
         };

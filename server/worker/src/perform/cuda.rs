@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stitch_session::cache::Cache;
 use stitch_session::config::{Config, Device};
-use stitch_session::folders::Folders;
 use stitch_toolchain::discovery;
 use stitch_toolchain::process::Scratch;
 use stitch_verifier::measure::program_of;
-use stitch_verifier::profile::cuda::{self, collect};
+use stitch_verifier::profile::cuda::CollectError;
 use stitch_verifier::profile::ladder::Rung;
-use stitch_verifier::program::{self, Builder, End, Ran, RunDevice, Running, Target, build};
+use stitch_verifier::profile::take::{TakeError, Taken, Wanted, take};
+use stitch_verifier::program::{self, Builder, End, Ran, RunDevice, Running, Target};
 use stitch_verifier::simulation::{Options, checks};
 use stitch_verifier::verify::{self, Request};
 use tokio_util::sync::CancellationToken;
@@ -95,8 +94,6 @@ pub(super) async fn profile(
     let harnesses = Scratch::new("harness")
         .map_err(|error| Failure::bad(format!("There is no folder for a harness: {error}.")))?;
     let program = program_of(&order.target, &order.answers, &harnesses)?;
-    progress("building", None);
-    let built = build(&builder, &program, cancel).await?;
     let running = Running {
         device: builder.device.clone(),
         arguments: order.arguments.clone(),
@@ -104,26 +101,29 @@ pub(super) async fn profile(
         simulation: Options {
             executable: here.executable.clone(),
             counters: true,
+            // On one thread: for who asked, and has the time.
+            caches: order.budget.is_none(),
             sample: order.sample,
+            budget: order.budget,
             checks: checks(builder.config.simulator.checks),
             ..Options::default()
         },
     };
-    if is_simulated {
-        progress("simulating", None);
-        let ran = program::run(&built, &running, cancel).await?;
-        let run = Box::new(simulated(ran, settings.time_limit));
-        return Ok(Outcome::Simulated { device, run });
-    }
     let search = here.search(settings.workspace.as_deref());
-    let cache = Cache::configured(&builder.config.cache, &Folders::find());
-    let (tools, memory) = cuda::here(&search, &builder.toolkit, cache);
-    let target = &*order.name;
-    let order = cuda::Order { target, built: &built, running: &running, here: &tools, only, memory: &memory };
+    let (target, fresh) = (&*order.name, order.fresh);
+    let wanted = Wanted {
+        target,
+        program: &program,
+        builder: &builder,
+        running: &running,
+        search: &search,
+        only,
+        fresh,
+    };
     let say = |message: &str| progress(message, None);
-    let profile = match collect(&order, &say, cancel).await {
-        Ok(profile) => profile,
-        Err(cuda::CollectError::Fails { how, said }) => {
+    let Taken { profile, ran, .. } = match take(&wanted, &say, cancel).await {
+        Ok(taken) => taken,
+        Err(TakeError::Collect(CollectError::Fails { how, said })) => {
             return Err(Failure::bad(format!(
                 "The program {how}, so there is nothing to profile. {}",
                 said.trim()
@@ -131,7 +131,15 @@ pub(super) async fn profile(
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(Outcome::Profile { profile: Box::new(profile) })
+    let mut profile = Box::new(profile);
+    profile.device.iter_mut().for_each(|name| *name = here.named(name));
+    Ok(match ran {
+        Some(ran) => {
+            let run = Box::new(simulated(ran, settings.time_limit));
+            Outcome::Simulated { device, profile, run }
+        }
+        None => Outcome::Profile { profile },
+    })
 }
 
 /// What travels of a run on the simulator.

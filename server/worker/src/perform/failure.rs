@@ -3,6 +3,7 @@
 use stitch_agents::optimize::JudgeError;
 use stitch_verifier::measure::MeasureError;
 use stitch_verifier::profile::cuda::CollectError;
+use stitch_verifier::profile::take::TakeError;
 use stitch_verifier::program::{BuildError, RunError};
 use stitch_verifier::simulation::SimulationError;
 use stitch_verifier::torch::host::HostError;
@@ -94,6 +95,18 @@ impl From<&CollectError> for Kind {
     }
 }
 
+impl From<&TakeError> for Kind {
+    fn from(error: &TakeError) -> Self {
+        match error {
+            TakeError::Cancelled => Self::Cancelled,
+            TakeError::Build(error) => Self::from(error),
+            TakeError::Run(error) => Self::from(error),
+            TakeError::Collect(error) => Self::from(error),
+            TakeError::Harness(_) | TakeError::Ended(_) => Self::Bad,
+        }
+    }
+}
+
 impl From<&TorchError> for Kind {
     fn from(error: &TorchError) -> Self {
         match error {
@@ -165,6 +178,7 @@ failures!(
     RunError,
     BuildError,
     CollectError,
+    TakeError,
     TorchError,
     ProfileError,
     MachineError,

@@ -69,7 +69,9 @@ pub(super) async fn profile(
         ..machine.request(order.subject.clone(), order.subject.clone())
     };
     let files: Vec<PathBuf> = vec![order.subject.path.clone()];
-    let workspace = Workspace { folders: order.folders.clone(), files };
-    let profile = profiled::profile(&order.name, &request, &workspace, progress, cancel).await?;
+    let workspace = Workspace { folders: order.folders.clone(), files, ..Workspace::default() };
+    let mut profile =
+        profiled::profile(&order.name, &request, &workspace, order.fresh, progress, cancel).await?;
+    profile.device.iter_mut().for_each(|name| *name = here.named(name));
     Ok(Outcome::Profile { profile: Box::new(profile) })
 }

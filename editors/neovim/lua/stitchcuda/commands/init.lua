@@ -189,6 +189,12 @@ local subcommands = {
     end,
     complete = files,
   },
+  import = {
+    run = function(call)
+      require('stitchcuda.commands.programs').import(call)
+    end,
+    complete = files,
+  },
   heat = {
     run = function(call)
       require('stitchcuda.heat').toggle(call.bufnr)

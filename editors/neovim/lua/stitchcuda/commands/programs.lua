@@ -1,4 +1,4 @@
--- Subcommands that run the program: verify, profile, doctor.
+-- Subcommands that run the program: verify, profile, doctor; and import, which reads what a profiler wrote.
 
 local cli = require('stitchcuda.cli')
 local options = require('stitchcuda.options')
@@ -48,6 +48,20 @@ function M.profile(call)
   cli.run(vim.list_extend({ 'profile', path }, call.arguments), function(ran)
     ui.show({ name = 'profile', lines = ui.lines(ran.out .. ran.err) })
   end, vim.fs.dirname(path))
+end
+
+--- The server reads what a profiler wrote elsewhere, as a job, and the lines that it speaks of get heat.
+---@param call stitchcuda.Call
+function M.import(call)
+  if #call.arguments == 0 then
+    return ui.say('say which file: `:StitchCuda import report.ncu-rep`.', vim.log.levels.WARN)
+  end
+  local client = requests.client(call.bufnr)
+  if client then
+    local file = vim.fs.abspath(vim.fn.expand(table.concat(call.arguments, ' ')))
+    local command = { command = 'stitchcuda.importProfile', arguments = { vim.uri_from_fname(file) } }
+    requests.execute(client, command, call.bufnr, requests.begun)
+  end
 end
 
 --- The server verifies, as a job: another file, or the text of now against what was saved or committed.

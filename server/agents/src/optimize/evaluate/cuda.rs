@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use stitch_findings::{Answer, Verdict};
+use stitch_profiles::profile::Profile;
 use stitch_session::config::Precision;
 use stitch_verifier::measure::{self, Comparison, Cost, MeasureError, Measured, Measurement};
+use stitch_verifier::profile::{simulated, take};
 use stitch_verifier::program::{Program, RunDevice, Target};
 use stitch_verifier::verify::{self, VerifyError};
 use tokio_util::sync::CancellationToken;
@@ -70,7 +73,32 @@ impl CudaJudgement {
         let target = self.target_at(reference.path.clone());
         let measured = measure::measure(&self.measurement, &target, &target, cancel).await?;
         let profile = measure::table(&measured, &reference.path);
-        Ok(Baseline { cost: measured.cost, profile })
+        let device = &self.measurement.builder.device;
+        let recorded = matches!(device, RunDevice::Simulator(_))
+            .then(|| simulated::profile(&measured.report, &self.name(), device));
+        Ok(Baseline { cost: measured.cost, profile, recorded })
+    }
+
+    /// What profilers see of the reference.
+    pub(super) async fn profile(
+        &self,
+        reference: &Version,
+        limit: Duration,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Profile, String> {
+        let target = self.target_at(reference.path.clone());
+        let say = |stage: &str| progress(&format!("profiling the reference: {stage}"));
+        let taken = take::of_target(&self.measurement, &target, &self.name(), limit, &say, cancel).await;
+        taken.map_err(|error| error.to_string())
+    }
+
+    /// The target as a profile names it.
+    fn name(&self) -> String {
+        match &self.target {
+            Target::Kernel { kernel, .. } => kernel.clone(),
+            Target::Program(program) => program.name.clone(),
+        }
     }
 
     /// Judges a candidate. `to_beat` is the best version so far.

@@ -5,10 +5,12 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use stitch_analysis::target::denote::Denoted;
 use stitch_findings::Verdict;
+use stitch_profiles::profile::Profile;
 use stitch_session::config::Precision;
 use stitch_verifier::measure::Cost;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +25,13 @@ pub enum Question {
     Baseline {
         /// Its file.
         reference: PathBuf,
+    },
+    /// What profilers say of the reference.
+    Profile {
+        /// Its file.
+        reference: PathBuf,
+        /// How long a run of it may take.
+        limit: Duration,
     },
     /// What becomes of a candidate.
     Evaluate {
@@ -52,6 +61,8 @@ pub enum Question {
 pub enum Answered {
     /// What the reference costs.
     Baseline(Box<Baseline>),
+    /// What profilers say of the reference.
+    Profiled(Box<Profile>),
     /// What became of a candidate.
     Evaluated(Box<Evaluated>),
     /// Whether it is right.
@@ -62,7 +73,7 @@ impl Question {
     /// The files that it is about.
     pub fn files(&self) -> Vec<&PathBuf> {
         match self {
-            Self::Baseline { reference } => vec![reference],
+            Self::Baseline { reference } | Self::Profile { reference, .. } => vec![reference],
             Self::Evaluate { reference, candidate, best, .. } => vec![reference, candidate, best],
             Self::Verify { reference, candidate } => vec![&reference.0, &candidate.0],
         }
@@ -83,6 +94,11 @@ impl Question {
                 let reference = version(reference)?;
                 let baseline = judgement.baseline(&reference, progress, cancel).await?;
                 Ok(Answered::Baseline(Box::new(baseline)))
+            }
+            Self::Profile { reference, limit } => {
+                let reference = version(reference)?;
+                let profile = judgement.profile(&reference, *limit, progress, cancel).await;
+                Ok(Answered::Profiled(Box::new(profile.map_err(JudgeError::Unsuitable)?)))
             }
             Self::Evaluate { reference, candidate, best, cost, gain } => {
                 let (reference, candidate) = (version(reference)?, version(candidate)?);
@@ -152,6 +168,21 @@ impl ElsewhereJudgement {
         match self.carrier.ask(question, progress, cancel).await? {
             Answered::Baseline(baseline) => Ok(*baseline),
             _ => Err(other_answer()),
+        }
+    }
+
+    pub(super) async fn profile(
+        &self,
+        reference: &Version,
+        limit: Duration,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Profile, String> {
+        let question = Question::Profile { reference: reference.path.clone(), limit };
+        match self.carrier.ask(question, progress, cancel).await {
+            Ok(Answered::Profiled(profile)) => Ok(*profile),
+            Ok(_) => Err(other_answer().to_string()),
+            Err(error) => Err(error.to_string()),
         }
     }
 

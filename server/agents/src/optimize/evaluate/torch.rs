@@ -1,10 +1,13 @@
 //! PyTorch modules, functions and statements. The Verifier compares and times in one go, always against the original.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use stitch_analysis::target::compose::{Verified, as_function, compose, in_version};
 use stitch_analysis::target::denote::Denoted;
 use stitch_findings::{Answer, Speedup, Times, Verdict};
+use stitch_profiles::profile::Profile;
+use stitch_profiles::python::Workspace;
 use stitch_session::config::Precision;
 use stitch_verifier::measure::Cost;
 use stitch_verifier::measure::sample::Interval;
@@ -13,7 +16,7 @@ use stitch_verifier::torch::judge::Rule;
 use stitch_verifier::torch::machine::Machine;
 use stitch_verifier::torch::request::{Request, SanitizerPolicy, TorchError};
 use stitch_verifier::torch::subject::{Callable, Subject};
-use stitch_verifier::torch::verify::verify;
+use stitch_verifier::torch::verify::{profiled, verify};
 use tokio_util::sync::CancellationToken;
 
 use super::{Baseline, Evaluated, JudgeError, LEAST_GAIN, Named, ToBeat, Version, faster, microseconds};
@@ -36,7 +39,7 @@ pub struct TorchJudgement {
     /// The precision that may not be lowered, where it was said.
     pub precision: Option<Precision>,
     /// How long one request to a process may take.
-    pub time_limit: std::time::Duration,
+    pub time_limit: Duration,
 }
 
 impl std::fmt::Debug for TorchJudgement {
@@ -71,7 +74,30 @@ impl TorchJudgement {
             let why = verdict.not_checked.join(" ");
             return Err(JudgeError::Unsuitable(format!("The original could not be timed. {why}")));
         };
-        Ok(Baseline { cost: self.cost(time), profile: profile(&verdict, &self.machine) })
+        let profile = profile(&verdict, &self.machine);
+        Ok(Baseline { cost: self.cost(time), profile, recorded: None })
+    }
+
+    /// What torch's profiler sees of the reference.
+    pub(super) async fn profile(
+        &self,
+        reference: &Version,
+        limit: Duration,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Profile, String> {
+        let subject = self.at(reference.path.clone());
+        let name = subject.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut request = self.request(subject.clone(), subject);
+        request.time_limit = request.time_limit.min(limit);
+        // The copy in the run's folder stands for the person's file, beside which its imports are.
+        let paths = [&reference.path, &self.subject.path];
+        let folders = paths.into_iter().filter_map(|path| path.parent().map(PathBuf::from)).collect();
+        let files = Workspace { folders, files: vec![reference.path.clone()], ..Workspace::default() };
+        let say = |stage: &str, _: Option<f32>| progress(&format!("profiling the reference: {stage}"));
+        profiled::profile(&name, &request, &files, false, &say, cancel)
+            .await
+            .map_err(|error| error.to_string())
     }
 
     /// Judges a candidate; `to_beat` says how much faster than the original the best one is so far.

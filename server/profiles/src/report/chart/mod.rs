@@ -3,6 +3,7 @@
 //! Colours are those of a light page. The page's style sheet has a rule for each of them, by the value of the attribute, so that dark mode
 //! and print change a chart without another drawing of it.
 
+mod intensity;
 mod roofline;
 mod stalls;
 mod timeline;
@@ -12,6 +13,7 @@ use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
 use plotters::style::RGBColor;
 
+pub(super) use intensity::{Placed, intensity};
 pub(super) use roofline::{Point, roofline};
 pub(super) use stalls::stalls;
 pub(super) use timeline::{Colors, timeline};

@@ -1,7 +1,6 @@
 //! Where launches stand below the roof: computing and memory, each in percent of its peak.
 //!
-//! Profilers give throughputs of the peak, and from them the classes are made; how many operations a byte takes is not measured, so no
-//! such axis is drawn.
+//! Profilers give throughputs of the peak, and from them the classes are made.
 
 use plotters::chart::ChartBuilder;
 use plotters::element::{Circle, PathElement, Rectangle, Text};
@@ -25,7 +24,7 @@ pub(in crate::report) struct Point {
 }
 
 /// The colour of a class, which the page's table has too.
-fn color(bound: Bound) -> RGBColor {
+pub(super) fn color(bound: Bound) -> RGBColor {
     match bound {
         Bound::Memory => SERIES[0],
         Bound::Compute => SERIES[1],
@@ -80,7 +79,10 @@ pub(in crate::report) fn roofline(points: &[Point]) -> Result<String, ReportErro
             let style = ShapeStyle::from(color(point.bound).mix(0.85)).filled();
             chart.draw_series([Circle::new(at, 5, style)])?;
         }
-        for (label, at) in labels(points) {
+        let inside = |point: &Point| (point.compute.clamp(0.0, 100.0), point.memory.clamp(0.0, 100.0));
+        let places: Vec<(&str, (f64, f64))> =
+            points.iter().map(|point| (point.label.as_str(), inside(point))).collect();
+        for (label, at) in shared(&places, NEAR) {
             // Beside the dot, on the side where there is room.
             let (side, x) = if at.0 > 90.0 { (HPos::Right, at.0 - 1.3) } else { (HPos::Left, at.0 + 1.3) };
             let style = text(11).pos(Pos::new(side, VPos::Center));
@@ -90,26 +92,26 @@ pub(in crate::report) fn roofline(points: &[Point]) -> Result<String, ReportErro
     })
 }
 
+/// How near two labels may be, in percent.
+const NEAR: (f64, f64) = (4.0, 3.0);
+
 /// Points whose labels would lie on each other share one, beside the rightmost of them.
-fn labels(points: &[Point]) -> Vec<(String, (f64, f64))> {
-    const NEAR: (f64, f64) = (4.0, 3.0);
+pub(super) fn shared(points: &[(&str, (f64, f64))], near: (f64, f64)) -> Vec<(String, (f64, f64))> {
     const MOST: usize = 8;
     let mut groups: Vec<((f64, f64), Vec<&str>)> = Vec::new();
-    for point in points {
-        let near =
-            |at: &(f64, f64)| (at.0 - point.compute).abs() < NEAR.0 && (at.1 - point.memory).abs() < NEAR.1;
-        match groups.iter_mut().find(|(at, _)| near(at)) {
+    for (label, place) in points {
+        let is_near = |at: &(f64, f64)| (at.0 - place.0).abs() < near.0 && (at.1 - place.1).abs() < near.1;
+        match groups.iter_mut().find(|(at, _)| is_near(at)) {
             Some((at, labels)) => {
-                at.0 = at.0.max(point.compute);
-                labels.push(&point.label);
+                at.0 = at.0.max(place.0);
+                labels.push(label);
             }
-            None => groups.push(((point.compute, point.memory), vec![&point.label])),
+            None => groups.push((*place, vec![label])),
         }
     }
     let text = |labels: Vec<&str>| match labels.len() {
         many if many > MOST => format!("{}, …", labels[..MOST].join(", ")),
         _ => labels.join(", "),
     };
-    let inside = |at: (f64, f64)| (at.0.clamp(0.0, 100.0), at.1.clamp(0.0, 100.0));
-    groups.into_iter().map(|(at, labels)| (text(labels), inside(at))).collect()
+    groups.into_iter().map(|(at, labels)| (text(labels), at)).collect()
 }

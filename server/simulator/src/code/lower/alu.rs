@@ -24,6 +24,9 @@ pub(in crate::code) fn lanes(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &I
     if form.take("cc") {
         return with_carry(body, form, i, true);
     }
+    if let Some(ty) = form.take_any(&["s16x2", "u16x2"]) {
+        return super::video::pairs(body, form, i, ty == "s16x2");
+    }
     let Some(entry) = alu::select(form) else { return Err("no such form".to_owned()) };
     if i.operands.len() != entry.classes.len() {
         return Err(format!("{} operands where {} are taken", i.operands.len(), entry.classes.len()));

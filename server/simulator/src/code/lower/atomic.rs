@@ -84,7 +84,7 @@ fn update(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction, first: 
     Ok(())
 }
 
-fn is_float(ty: Scalar) -> bool {
+pub(super) fn is_float(ty: Scalar) -> bool {
     matches!(ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
 }
 

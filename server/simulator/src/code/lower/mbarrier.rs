@@ -92,13 +92,15 @@ pub(super) fn bulk(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction
     let (to, from) = (space(form), space(form));
     let barrier = form.take("mbarrier::complete_tx::bytes");
     form.take("bulk_group");
+    let multicast = form.take("multicast::cluster");
     hints(form);
     let run = run::bulk_between(from.unwrap_or(""), to.unwrap_or("")).ok_or("no such form")?;
     let target = body.address_value(Body::operand(i, 0)?)?;
     let source = body.address_value(Body::operand(i, 1)?)?;
     let size = body.read(Body::operand(i, 2)?, Scalar::U32)?;
     let told = if barrier { body.address_value(Body::operand(i, 3)?)? } else { Slot::None };
-    let draft = body.draft(run, slots([Slot::None, target, source, size, told]));
+    let mask = if multicast { body.read(Body::operand(i, 4)?, Scalar::U32)? } else { Slot::None };
+    let draft = body.draft(run, slots([Slot::None, target, source, size, told, mask]));
     body.push(draft);
     Ok(())
 }

@@ -235,7 +235,10 @@ pub(in crate::code) fn block_rank(body: &mut Body<'_, '_>, form: &mut Form<'_>, 
 
 /// `membar`, `fence`: lanes see each other's writes at once here; what remains is that blocks may talk to each other.
 pub(in crate::code) fn fence(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
-    let block = form.take("cta");
+    // What stays within a cluster, blocks of other workers can't tell; proxies see the same memory here.
+    let has = |word: &str| form.rest().iter().any(|own| own.starts_with(word));
+    let narrow = has("mbarrier_init") || has("proxy") && !has("tensormap") || has("cluster");
+    let block = form.take("cta") || narrow;
     while form.rest().first().is_some_and(|word| !word.is_empty()) {
         let word = form.rest()[0].to_owned();
         form.take(&word);
@@ -270,10 +273,16 @@ pub(in crate::code) fn policy(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &
 
 /// `cp.async`: a load and a store at once, zeros where the source is shorter; groups have nothing to wait for.
 pub(in crate::code) fn copy_async(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
+    if form.take("reduce") {
+        return super::tensor::reduce(body, form, i);
+    }
     if !form.take("async") {
         return Err("no such form".to_owned());
     }
     if form.take("bulk") {
+        if form.take("tensor") {
+            return super::tensor::copy(body, form, i);
+        }
         return super::mbarrier::bulk(body, form, i);
     }
     if form.take("mbarrier") {

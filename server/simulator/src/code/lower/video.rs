@@ -2,6 +2,7 @@
 
 use crate::code::build::{Body, Draft, Lowered, Slot, slots};
 use crate::code::form::{Form, is_signed};
+use crate::code::op::Class;
 use crate::machine::alu::video::scalar::{self as single, Operation, Second};
 use crate::machine::alu::video::{Part, Video, packed as lanewise, product as multiply, run};
 use crate::math::Comparison;
@@ -51,6 +52,50 @@ pub(in crate::code) fn packed(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &
     let c = body.read(Body::operand(i, 3)?, Scalar::B32)?;
     let d: Slot = body.write(&target, Scalar::B32)?;
     add(body, lanewise::How { lanes, operation, types, accumulate, mask, a, b }, [d, first, second, c]);
+    Ok(())
+}
+
+/// `add`, `min`, `max` of two halves: `.s16x2`, `.u16x2`; `.relu` of signed ones. Source: PTX ISA 8.0, "Integer Arithmetic Instructions".
+pub(in crate::code) fn pairs(
+    body: &mut Body<'_, '_>,
+    form: &mut Form<'_>,
+    i: &Instruction,
+    signed: bool,
+) -> Lowered {
+    let operation = match form.opcode {
+        "add" => LaneOperation::Add,
+        "min" => LaneOperation::Min,
+        "max" => LaneOperation::Max,
+        _ => return Err("no such form".to_owned()),
+    };
+    let relu = signed && form.opcode != "add" && form.take("relu");
+    if i.operands.len() != 3 {
+        return Err(format!("{} operands where 3 are taken", i.operands.len()));
+    }
+    let a = body.read(Body::operand(i, 1)?, Scalar::B32)?;
+    let b = body.read(Body::operand(i, 2)?, Scalar::B32)?;
+    let zero = body.read(&Operand::Int(0), Scalar::B32)?;
+    let how = |operation| lanewise::How {
+        lanes: Lanes::HALVES,
+        operation,
+        types: LaneTypes { d: signed, a: signed, b: signed, saturate: false },
+        accumulate: false,
+        mask: 0b11,
+        a: [0, 1, 2, 3],
+        b: [2, 3, 4, 5],
+    };
+    if !relu {
+        let d = body.write(Body::operand(i, 0)?, Scalar::B32)?;
+        add(body, how(operation), [d, a, b, zero]);
+        return Ok(());
+    }
+    let between = body.register(Class::Single);
+    add(body, how(operation), [Slot::Def(between), a, b, zero]);
+    let d = body.write(Body::operand(i, 0)?, Scalar::B32)?;
+    add(body, how(LaneOperation::Max), [d, Slot::Use(between), zero, zero]);
+    if let Some(last) = body.drafts.last_mut() {
+        last.flags |= crate::code::HIDDEN;
+    }
     Ok(())
 }
 

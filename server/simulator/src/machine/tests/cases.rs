@@ -171,6 +171,29 @@ fn blocks_of_a_cluster_share() {
     assert_eq!(bench.printed(), include_str!("cases/clusters.expected.txt"));
 }
 
+/// `__cluster_dims__` holds where the launch says nothing; another cluster than it is refused.
+#[test]
+fn a_kernel_can_bring_its_cluster() {
+    let bench = Bench::new(&[include_str!("cases/clusters.ptx")]);
+    bench.launch("shares", 8, 32, &[]).unwrap();
+    bench.launch("report", 1, 1, &[]).unwrap();
+    let expected = include_str!("cases/clusters.expected.txt");
+    assert_eq!(bench.printed().lines().next(), expected.lines().next());
+    for (grid, cluster, says) in [(8, 2, "with clusters of"), (6, 1, "is no multiple of")] {
+        let ask = |launch: &mut Launch<'_>| launch.cluster = [cluster, 1, 1];
+        let fault = bench.launch_with("shares", [grid, 1, 1], [32, 1, 1], &[], ask).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::InvalidLaunch);
+        assert!(fault.message.contains(says), "{}", fault.message);
+    }
+}
+
+#[test]
+fn a_block_alone_passes_the_barrier_of_its_cluster() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry alone() {\n\
+                barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nret;\n}\n";
+    Bench::new(&[text]).launch("alone", 2, 64, &[]).unwrap();
+}
+
 #[test]
 fn vectors_of_eight_move_whole_sectors() {
     let bench = Bench::new(&[include_str!("ptx/eights.ptx")]);

@@ -315,6 +315,7 @@ impl Child {
             "warm_up": WARM_UP,
             "path": profiling.path,
             "lines_path": profiling.lines_path,
+            "files_path": profiling.files_path,
             "folders": profiling.folders,
         });
         self.ask("profiling", request, &[(slot, inputs)]).await.map(|_| ())

@@ -233,6 +233,8 @@ pub struct Profiling {
     /// [`LINE_MARK`](stitch_profiles::python::LINE_MARK) and its like for modules: to which of them things
     /// belong.
     pub lines_path: PathBuf,
+    /// Where the files of these folders that were imported are listed, as JSON.
+    pub files_path: PathBuf,
     /// Folders whose files' lines are marked.
     pub folders: Vec<PathBuf>,
 }
