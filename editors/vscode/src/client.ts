@@ -9,6 +9,7 @@ import {
   type ServerOptions,
   type StaticFeature,
 } from "vscode-languageclient/node";
+import type { Beside } from "./beside";
 import { explain } from "./explain";
 
 export const SELECTOR: { scheme: string; language: string }[] = [
@@ -31,9 +32,11 @@ class AskForPlugin implements StaticFeature {
   clear(): void {}
 }
 
+/** Where what the client says goes. */
 export interface Channels {
   output: vscode.LogOutputChannel;
   trace: vscode.LogOutputChannel;
+  beside: Beside;
 }
 
 /** A client for the server at `command`, not started yet. */
@@ -67,6 +70,7 @@ export function makeClient(command: string, environment: Record<string, string>,
           return undefined;
         }
       },
+      handleDiagnostics: (uri, diagnostics, next) => channels.beside.handle(uri, diagnostics, next),
       // Jobs have a view and an item of their own in the status bar.
       handleWorkDoneProgress: () => {},
     },

@@ -1,6 +1,7 @@
 // The extension: thin over the server. What it knows of CUDA is nothing; it starts the server, shows what that says, and asks.
 import * as vscode from "vscode";
 import { LanguageClient, State } from "vscode-languageclient/node";
+import { Beside } from "./beside";
 import { offerBuild } from "./build";
 import { makeClient } from "./client";
 import { registerCommands } from "./commands";
@@ -20,6 +21,7 @@ import { StatusItems } from "./status";
 export class Extension implements vscode.Disposable {
   readonly output = lazyChannel("StitchCUDA");
   readonly trace = traceChannel("StitchCUDA Trace");
+  readonly beside = new Beside();
   readonly jobs = new Jobs();
   readonly status = new StatusItems();
   readonly reviews = new Reviews(() => this.running(), this.jobs);
@@ -96,7 +98,7 @@ export class Extension implements vscode.Disposable {
   }
 
   dispose(): void {
-    [this.heat, this.reviews, this.jobs, this.status, this.output, this.trace].forEach((part) => part.dispose());
+    [this.heat, this.reviews, this.jobs, this.status, this.beside, this.output, this.trace].forEach((part) => part.dispose());
   }
 }
 

@@ -6,17 +6,6 @@ export function speedup(gain: number, device: string | undefined): string {
   return `${gain.toFixed(2)}×${estimated}`;
 }
 
-/** Seconds in three digits: `3.20 ms`. */
-function time(seconds: number): string {
-  const units: [number, string][] = [
-    [1, "s"],
-    [1e-3, "ms"],
-    [1e-6, "µs"],
-  ];
-  const [size, name] = units.find(([size]) => seconds >= size) ?? [1e-9, "ns"];
-  return `${(seconds / size).toPrecision(3)} ${name}`;
-}
-
 /** A number with its unit. */
 export function quantity(value: number, unit: "count" | "bytes" | "ratio" | "seconds"): string {
   switch (unit) {
@@ -28,8 +17,6 @@ export function quantity(value: number, unit: "count" | "bytes" | "ratio" | "sec
       return duration(value);
     case "count":
       return String(Math.round(value * 100) / 100);
-    case "seconds":
-      return time(value);
   }
 }
 

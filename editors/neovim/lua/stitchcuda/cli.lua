@@ -1,5 +1,6 @@
 -- Runs the program's other commands, with the settings of `vim.g.stitchcuda`.
 
+local options = require('stitchcuda.options')
 local server = require('stitchcuda.server')
 local ui = require('stitchcuda.ui')
 
@@ -9,6 +10,14 @@ local M = {}
 ---@field code integer The exit status; see the README of StitchCUDA
 ---@field out string
 ---@field err string
+
+--- Where a command about the machine is run: here; or, where the workspace is not trusted, in a folder that names no program.
+---@return string folder
+function M.place()
+  local here = vim.fn.getcwd()
+  local root = vim.fs.root(here, { 'stitchcuda.toml', 'compile_commands.json', '.git' }) or here
+  return options.is_trusted(root) and here or '/'
+end
 
 --- Runs a command, and hands over what it printed.
 ---@param arguments string[]
@@ -40,8 +49,8 @@ end
 ---@param milliseconds integer
 ---@return stitchcuda.Ran? ran
 function M.wait(arguments, milliseconds)
-  local options = { text = true, env = server.environment(), timeout = milliseconds }
-  local ok, running = pcall(vim.system, server.command(arguments), options)
+  local how = { text = true, env = server.environment(), timeout = milliseconds }
+  local ok, running = pcall(vim.system, server.command(arguments), how)
   local ran = ok and running:wait()
   return ran and ran.code == 0 and { code = 0, out = ran.stdout or '', err = '' } or nil
 end

@@ -71,6 +71,7 @@ local function machine()
   local ok, running = pcall(vim.system, server.command({ 'doctor', '--format', 'json' }), {
     text = true,
     env = server.environment(),
+    cwd = cli.place(),
     timeout = PATIENCE,
   })
   local ran = ok and running:wait() or {}

@@ -22,6 +22,19 @@ t.run(function()
   t.check(#require('stitchcuda.jobs').list() == 0, 'no job')
   t.check(#vim.api.nvim_get_proc_children(vim.fn.getpid()) == 1, 'no process but the server')
   t.check(next(require('stitchcuda.hints').shown(bufnr)) == nil, 'no numbers of a compiler')
+  -- The machine is looked at without what the folder brings along.
+  vim.fn.mkdir('.venv/bin', 'p')
+  vim.fn.writefile({}, '.venv/pyvenv.cfg')
+  for _, name in ipairs({ 'python', 'python3' }) do
+    vim.fn.writefile({ '#!/bin/sh', 'touch "$(dirname "$0")/was-run"' }, '.venv/bin/' .. name)
+    vim.fn.setfperm('.venv/bin/' .. name, 'rwxr-xr-x')
+  end
+  vim.cmd('StitchCuda doctor')
+  t.check(t.page('doctor'):find('sandbox'), t.page('doctor'))
+  vim.cmd.close()
+  vim.cmd('checkhealth stitchcuda')
+  vim.cmd.bdelete()
+  t.check(vim.fn.filereadable('.venv/bin/was-run') == 0, 'a program of the folder was run')
   -- The same server is asked to compile nothing.
   local answer = client:request_sync('workspace/executeCommand', {
     command = 'stitchcuda.recompile',

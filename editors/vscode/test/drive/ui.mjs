@@ -38,6 +38,7 @@ export async function ui({ tools, out, extension, vsix, settings, environment, f
       await at.editor.locator(".squiggly-info, .squiggly-warning").first().waitFor({ state: "attached" });
       await at.line(/registers/).waitFor();
       await at.lens("Optimize").waitFor();
+      await page.locator(".codelens-decoration", { hasText: "occupancy" }).first().waitFor();
       await at.shot("editor");
     });
     await at.check("the lens starts a job, which the status bar and the view show", async () => {

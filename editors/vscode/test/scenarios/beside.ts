@@ -3,7 +3,7 @@ import * as assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as vscode from "vscode";
 import { LanguageClient, RevealOutputChannelOn } from "vscode-languageclient/node";
-import { findings, open, ours, until } from "../harness";
+import { codeOf, findings, open, ours, until } from "../harness";
 import type { Scenarios } from "../suite";
 
 function other(name: string, language: string, command: string, args: string[]): LanguageClient {
@@ -19,36 +19,56 @@ function other(name: string, language: string, command: string, args: string[]):
   );
 }
 
-/** Everything shown of a file, as text: one that is doubled is there twice. */
-function shown(uri: vscode.Uri): string[] {
-  return vscode.languages
-    .getDiagnostics(uri)
-    .map((found) => `${found.source} ${found.range.start.line}:${found.range.start.character} ${found.message.split("\n", 1)[0]}`);
+/** Nothing is said twice of a file, and no line has an error of both. */
+function assertNoneTwice(uri: vscode.Uri): void {
+  const all = vscode.languages.getDiagnostics(uri);
+  const said = all.map(
+    (found) => `${found.source} ${found.range.start.line}:${found.range.start.character} ${found.message.split("\n", 1)[0]}`,
+  );
+  assert.deepEqual(said, [...new Set(said)]);
+  const errors = all.filter((found) => found.severity === vscode.DiagnosticSeverity.Error);
+  const lines = (ours: boolean): number[] =>
+    errors.filter((found) => (found.source === "stitchcuda") === ours).map((found) => found.range.start.line);
+  assert.deepEqual(
+    lines(true).filter((line) => lines(false).includes(line)),
+    [],
+    said.join("\n"),
+  );
 }
 
-function assertNoneTwice(lines: string[]): void {
-  assert.deepEqual(lines, [...new Set(lines)]);
+interface Case {
+  name: string;
+  text: string;
+  edited: string;
+  /** One of ours that stays. */
+  code: string;
+  /** One of ours that the other server finds as well. */
+  common?: string;
 }
 
-async function sideBySide(client: LanguageClient, name: string, text: string, edited: string, code: string): Promise<string> {
+async function sideBySide(client: LanguageClient, { name, text, edited, code, common }: Case): Promise<string> {
   try {
-    await client.start();
     const editor = await open(name, text);
     const { uri } = editor.document;
     const others = (): vscode.Diagnostic[] => vscode.languages.getDiagnostics(uri).filter((found) => found.source !== "stitchcuda");
+    const commons = (): number => ours(uri).filter((found) => codeOf(found) === common).length;
     await findings(uri, code);
+    await until("what we know alone", () => !common || commons() > 0);
+    const alone = ours(uri).length;
+    const doubled = commons();
+    await client.start();
     const theirs = await until("the other server's diagnostics", () => others().length > 0 && others().length);
-    assertNoneTwice(shown(uri));
-    const mine = ours(uri).length;
+    await until("what both find to be there once", () => commons() === 0);
+    assertNoneTwice(uri);
     // Both see an edit, and neither takes the other's away.
     await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), edited));
-    await until("both after an edit", () => ours(uri).length === mine && others().length === theirs);
-    assertNoneTwice(shown(uri));
+    await until("both after an edit", () => ours(uri).length === alone - doubled && others().length === theirs);
+    assertNoneTwice(uri);
     await editor.document.save();
     await client.stop();
     await until("the other server's to go", () => others().length === 0);
-    assert.equal(ours(uri).length, mine, "ours stay when the other server ends");
-    return `${mine} of ours, ${theirs} of the other's`;
+    await until("all of ours when the other server has ended", () => ours(uri).length === alone && commons() === doubled);
+    return `${alone} of ours, ${theirs} of the other's, ${doubled} of both`;
   } finally {
     await client.dispose().catch(() => {});
   }
@@ -62,7 +82,13 @@ export const beside: Scenarios = {
     }
     const text = `__global__ void k(float* y) {\n  y[threadIdx.x] = powf(y[threadIdx.x], 2.0f);\n}\nint twice(int unused_name) { return undeclared_name; }\n`;
     const client = other("clangd", "cuda-cpp", clangd, ["--background-index=false"]);
-    return sideBySide(client, "beside.cu", text, "// another line\n", "static/pow-small-exponent");
+    return sideBySide(client, {
+      name: "beside.cu",
+      text,
+      edited: "// another line\n",
+      code: "static/pow-small-exponent",
+      common: "nvcc/error",
+    });
   },
 
   "Pyright and we, on one .py file": async () => {
@@ -72,6 +98,6 @@ export const beside: Scenarios = {
     }
     const text = `import torch\n\ndef total(batches: list[torch.Tensor]) -> float:\n    sum = 0.0\n    for batch in batches:\n        loss = torch.relu(batch).sum()\n        sum += loss.item()\n    return undeclared_name\n`;
     const client = other("pyright", "python", process.execPath, [pyright, "--stdio"]);
-    return sideBySide(client, "beside.py", text, "# another line\n", "static/item-in-loop");
+    return sideBySide(client, { name: "beside.py", text, edited: "# another line\n", code: "static/item-in-loop" });
   },
 };

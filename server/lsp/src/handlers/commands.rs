@@ -30,7 +30,7 @@ pub const PLAN: &str = "stitchcuda.plan";
 /// Verifies a document against another file or another version: `[{"uri", "range"?, "candidate"}]` or `[{"uri", "range"?, "reference":
 /// "saved" | "committed"}]` gives `{"job"}`.
 pub const VERIFY: &str = "stitchcuda.verify";
-/// Runs the program that a document is on the simulator, for the heat of its lines: `["file:///…"]` gives `{"job"}`.
+/// Has profilers look at the program or the module that a document is, or the simulator: `["file:///…"]` gives `{"job"}`.
 pub const PROFILE: &str = "stitchcuda.profile";
 /// Reads what a profiler wrote elsewhere, and tells it at the lines of the documents that it speaks of: `["file:///…/report.ncu-rep"]` gives
 /// `{"job"}`.

@@ -254,7 +254,7 @@ pub(crate) struct Outcome {
     pub instructions: u64,
 }
 
-/// Runs the clusters `numbers`: all of them, or until one fails.
+/// Runs the chosen clusters: all of them, or until one fails.
 pub(crate) fn run(
     grid: &Grid<'_>,
     options: &Options,

@@ -115,7 +115,7 @@ end
 function M.doctor()
   cli.run({ 'doctor' }, function(ran)
     ui.show({ name = 'doctor', lines = ui.lines(vim.trim(ran.out) ~= '' and ran.out or cli.trouble(ran)) })
-  end)
+  end, cli.place())
 end
 
 return M
