@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use stitch_tests::worker::Machine;
@@ -20,6 +21,11 @@ struct Worker {
 
 impl Worker {
     fn start(machine: &Machine) -> Self {
+        Self::patient(machine, 20_000)
+    }
+
+    /// One that is patient for so many milliseconds.
+    fn patient(machine: &Machine, patience: u32) -> Self {
         let words = machine.command().unwrap();
         let mut child = Command::new(&words[0])
             .args(&words[1..])
@@ -31,7 +37,7 @@ impl Worker {
         let mut worker = Self { child, stdin, stdout };
         let version = env!("CARGO_PKG_VERSION");
         worker.say(
-            &json!({"type": "hello", "protocol": 1, "version": version, "patience": 20_000, "new": "field"}),
+            &json!({"type": "hello", "protocol": 1, "version": version, "patience": patience, "new": "field"}),
         );
         let hello = worker.hear();
         assert_eq!(
@@ -140,4 +146,40 @@ fn what_is_not_as_it_should_be_is_refused_and_the_rest_goes_on() {
     let failed = worker.hear();
     assert!(failed["message"].as_str().unwrap().contains("unheard-of"), "{failed}");
     worker.leave();
+}
+
+#[test]
+fn a_side_that_is_slow_is_not_one_that_is_silent() {
+    let machine = Machine::bare().unwrap();
+    let mut worker = Worker::patient(&machine, 1000);
+    worker.job("job00001", "/w/a.txt", HELLO, 5);
+    assert_eq!(worker.hear()["type"], "need");
+    // A line that takes longer than the patience, a few bytes at a time.
+    let put = json!({"type": "put", "content": HELLO, "at": 0, "data": "aGVsbG8=", "last": true});
+    let mut silent = Instant::now();
+    for part in format!("{put}\n").as_bytes().chunks(20) {
+        silent = Instant::now();
+        worker.stdin.write_all(part).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let result = worker.hear();
+    assert_eq!((&result["type"], &result["id"]), (&json!("result"), &json!("job00001")), "{result}");
+    // Nothing more, and the worker ends by itself.
+    assert!(worker.child.wait().unwrap().success());
+    assert!((1..20).contains(&silent.elapsed().as_secs()), "{:?}", silent.elapsed());
+}
+
+#[test]
+fn a_side_that_reads_nothing_keeps_no_worker() {
+    let machine = Machine::bare().unwrap();
+    let mut worker = Worker::patient(&machine, 1000);
+    // More answers than a pipe holds.
+    for _ in 0..2000 {
+        worker.job("job00001", "no/absolute/path", HELLO, 5);
+    }
+    let silent = Instant::now();
+    while worker.child.try_wait().unwrap().is_none() {
+        assert!(silent.elapsed() < Duration::from_secs(30), "the worker is still there");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

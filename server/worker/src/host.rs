@@ -4,6 +4,7 @@
 //! another connection and so another process of this kind, waits for the job's lock and is given its answer. If nobody comes, they are ended.
 
 mod job;
+mod lock;
 mod out;
 
 use std::collections::{HashMap, HashSet};
@@ -13,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tokio::io::BufReader;
+use tokio::io::{BufReader, Stdin};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::lines::{self, Line};
 use crate::perform::Here;
@@ -28,8 +30,12 @@ use out::Out;
 const ENDING: Duration = Duration::from_secs(8);
 /// How often a worker that lost its connection looks whether somebody came for its jobs.
 const LOOK: Duration = Duration::from_millis(200);
-/// The longest patience that is believed.
+/// The patience that is believed.
+const LEAST_PATIENCE: Duration = Duration::from_millis(300);
 const MOST_PATIENCE: Duration = Duration::from_secs(3600);
+/// What is said to whoever is no StitchCUDA.
+const NO_HELLO: &str =
+    "`stitchcuda worker` is started by another StitchCUDA, which says hello in JSON; see docs/worker.md.";
 
 /// How the other side came to an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,55 +52,58 @@ enum Ended {
 /// The streams can't be had.
 pub async fn serve() -> io::Result<u8> {
     let out = Out::take_stdout()?;
-    let mut lines = read_lines();
-    let machine = machine();
-    let patience = match lines.recv().await {
-        Some(ToWorker::Hello { protocol, version, patience }) => {
-            // Said first: whoever can't understand the rest learns who is too old.
-            out.say(&FromWorker::Hello {
-                protocol: PROTOCOL,
-                version: VERSION.to_owned(),
-                machine: machine.clone(),
-            });
-            if let Some(message) = misunderstanding(&machine, "the other side", protocol, &version) {
-                out.say(&FromWorker::Refused { message });
-                out.finish();
-                return Ok(3);
-            }
-            Duration::from_millis(patience).clamp(Duration::from_millis(300), MOST_PATIENCE)
-        }
-        _ => {
-            let message = "`stitchcuda worker` is started by another StitchCUDA, which says hello in JSON; see docs/worker.md.".to_owned();
+    let mut stdin = BufReader::with_capacity(1 << 20, tokio::io::stdin());
+    let greeted = match lines::next(&mut stdin, LONGEST_LINE).await {
+        Ok(Line::Whole(line)) => greeted(&line, &out),
+        _ => Err((2, NO_HELLO.to_owned())),
+    };
+    let (surroundings, ended) = match greeted {
+        Ok((surroundings, ended)) => (Arc::new(surroundings), ended),
+        Err((status, message)) => {
             out.say(&FromWorker::Refused { message: message.clone() });
             out.finish();
-            return Err(io::Error::other(message));
+            // For a person who started this by hand.
+            return if status == 2 { Err(io::Error::other(message)) } else { Ok(status) };
         }
     };
-    let store = match Store::open() {
-        Ok(store) => store,
-        Err(error) => {
-            let folder = stitch_session::folders::Folders::find().cache.unwrap_or_default();
-            out.say(&FromWorker::Refused { message: trouble(&machine, &folder, &error) });
-            out.finish();
-            return Ok(3);
-        }
-    };
-    let here = Here::new(&machine)?;
-    let (told, ended) = mpsc::unbounded_channel();
-    let surroundings = Arc::new(Surroundings { here, store, machine, patience, out: out.clone(), told });
+    let (store, patience) = (surroundings.store.clone(), surroundings.patience);
+    let pruning = tokio::task::spawn_blocking(move || store.prune());
+    let mut lines = read_lines(stdin, patience);
+    // Of its own: a disk that is slow to take files must not look like a worker that is stuck.
+    let beating = AbortOnDropHandle::new(tokio::spawn(beat(out.clone(), patience / BEATS)));
     let mut host =
         Host { surroundings, jobs: HashMap::new(), waiting: Vec::new(), incoming: HashMap::new(), ended };
-    let store = host.surroundings.store.clone();
-    let pruning = tokio::task::spawn_blocking(move || store.prune());
     let how = host.listen(&mut lines).await;
     if how == Ended::Lost {
         host.wait_for_somebody().await;
     }
     host.end_jobs().await;
+    drop(beating);
     // It ends by itself.
     let _ = pruning.await;
     out.finish();
     Ok(0)
+}
+
+/// Answers the first line. `Err` with the exit status and why nothing can be done for whoever said it.
+fn greeted(line: &[u8], out: &Out) -> Result<(Surroundings, mpsc::UnboundedReceiver<String>), (u8, String)> {
+    let Ok(ToWorker::Hello { protocol, version, patience }) = serde_json::from_slice(line) else {
+        return Err((2, NO_HELLO.to_owned()));
+    };
+    let machine = machine();
+    let hello =
+        FromWorker::Hello { protocol: PROTOCOL, version: VERSION.to_owned(), machine: machine.clone() };
+    if let Some(message) = misunderstanding(&machine, "the other side", protocol, &version) {
+        // Said also now: whoever can't understand the rest learns who is too old.
+        out.say(&hello);
+        return Err((3, message));
+    }
+    let store = Store::open().map_err(|(path, error)| (3, trouble(&machine, &path, &error)))?;
+    let here = Here::new(&machine).map_err(|error| (3, format!("{machine} can do nothing: {error}.")))?;
+    out.say(&hello);
+    let patience = Duration::from_millis(patience).clamp(LEAST_PATIENCE, MOST_PATIENCE);
+    let (told, ended) = mpsc::unbounded_channel();
+    Ok((Surroundings { here, store, machine, patience, out: out.clone(), told }, ended))
 }
 
 /// What this machine calls itself.
@@ -103,12 +112,12 @@ fn machine() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "the machine there".to_owned())
 }
 
-/// Reads standard input. What is no message that is known is left out: it is of a newer side that was understood at its hello, or noise.
-fn read_lines() -> mpsc::Receiver<ToWorker> {
+/// Reads standard input until it ends, or is silent for too long. What is no message that is known is left out: it is of a newer side that was
+/// understood at its hello, or noise.
+fn read_lines(mut stdin: BufReader<Stdin>, patience: Duration) -> mpsc::Receiver<ToWorker> {
     let (told, heard) = mpsc::channel(8);
     tokio::spawn(async move {
-        let mut stream = BufReader::with_capacity(1 << 20, tokio::io::stdin());
-        while let Ok(Line::Whole(line)) = lines::next(&mut stream, LONGEST_LINE).await {
+        while let Ok(Line::Whole(line)) = lines::next_within(&mut stdin, LONGEST_LINE, patience).await {
             match serde_json::from_slice(&line) {
                 Ok(message) => {
                     if told.send(message).await.is_err() {
@@ -120,6 +129,17 @@ fn read_lines() -> mpsc::Receiver<ToWorker> {
         }
     });
     heard
+}
+
+/// Says that this lives, as long as somebody hears it.
+async fn beat(out: Out, every: Duration) {
+    loop {
+        out.say(&FromWorker::Beat);
+        tokio::select! {
+            () = tokio::time::sleep(every) => {}
+            () = out.closed() => return,
+        }
+    }
 }
 
 /// A job whose contents are not all there.
@@ -143,26 +163,13 @@ struct Host {
 impl Host {
     /// Does what it is told until the other side is gone.
     async fn listen(&mut self, lines: &mut mpsc::Receiver<ToWorker>) -> Ended {
-        let patience = self.surroundings.patience;
-        let mut beat = tokio::time::interval(patience / BEATS);
-        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut heard = Instant::now();
         loop {
             tokio::select! {
-                message = lines.recv() => {
-                    heard = Instant::now();
-                    match message {
-                        Some(ToWorker::Bye) => return Ended::Farewell,
-                        Some(message) => self.obey(message),
-                        None => return Ended::Lost,
-                    }
-                }
-                _ = beat.tick() => {
-                    self.surroundings.out.say(&FromWorker::Beat);
-                    if heard.elapsed() > patience {
-                        return Ended::Lost;
-                    }
-                }
+                message = lines.recv() => match message {
+                    Some(ToWorker::Bye) => return Ended::Farewell,
+                    Some(message) => self.obey(message),
+                    None => return Ended::Lost,
+                },
                 () = self.surroundings.out.closed() => return Ended::Lost,
                 Some(id) = self.ended.recv() => { self.jobs.remove(&id); }
             }
@@ -299,7 +306,7 @@ impl Host {
             tokio::select! {
                 Some(id) = self.ended.recv() => { self.jobs.remove(&id); }
                 () = tokio::time::sleep(LOOK) => {
-                    if self.jobs.keys().any(|id| job::is_awaited(&self.surroundings.store, id)) {
+                    if self.jobs.keys().any(|id| lock::is_awaited(&self.surroundings.store, id)) {
                         since = Instant::now();
                     }
                 }

@@ -18,6 +18,8 @@ use crate::relocate::text_under;
 const MOST_BYTES: u64 = 4 << 30;
 /// What was not used for so long is gone.
 const LONGEST_UNUSED: Duration = Duration::from_secs(14 * 24 * 3600);
+/// What was used within so long is not removed.
+const RECENT: Duration = Duration::from_secs(3600);
 /// How long a job's answer waits for whoever lost the connection.
 const LONGEST_ANSWER: Duration = Duration::from_secs(24 * 3600);
 
@@ -36,16 +38,19 @@ impl Store {
     /// The one of this user, made where it is not there.
     ///
     /// # Errors
-    /// It can't be made.
-    pub fn open() -> io::Result<Self> {
+    /// Which folder can't be made, and what the system said.
+    pub fn open() -> Result<Self, (PathBuf, io::Error)> {
         let cache = Folders::find().cache.ok_or_else(|| {
-            io::Error::other("no folder for a cache is known; set STITCHCUDA_CACHE_DIR there")
+            let unknown = io::Error::other("no home is known; set STITCHCUDA_CACHE_DIR there");
+            (PathBuf::from("The folder of a cache"), unknown)
         })?;
         let root = cache.join("worker");
+        let failed = |error| (root.clone(), error);
         for part in ["contents", "jobs"] {
-            folders::create_private(&root.join(part))?;
+            folders::create_private(&root.join(part)).map_err(failed)?;
         }
-        Ok(Self { root })
+        // What a compiler or an interpreter says of a file is at the path that the system has for it.
+        Ok(Self { root: root.canonicalize().map_err(failed)? })
     }
 
     /// Where it lies.
@@ -83,7 +88,8 @@ impl Store {
         self.root.join("jobs").join(id)
     }
 
-    /// Lays the files of a job out under `tree`, at their paths on the other side.
+    /// Lays the files of a job out under `tree`, at their paths on the other side. What was there of a process that did not come to an end is
+    /// removed: a program may have written beside itself.
     ///
     /// # Errors
     /// The file, and what the system said.
@@ -93,6 +99,10 @@ impl Store {
         roots: &[PathBuf],
         tree: &Path,
     ) -> Result<(), (PathBuf, io::Error)> {
+        match fs::remove_dir_all(tree) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err((tree.to_owned(), error)),
+            _ => {}
+        }
         let at = |path: &Path| tree.join(path.strip_prefix("/").unwrap_or(path));
         for root in roots {
             let to = at(root);
@@ -120,35 +130,49 @@ impl Store {
         fs::write(to, text)
     }
 
-    /// Removes what nobody used for long, and the oldest contents where there are too many.
+    /// Removes what nobody used for long, and the oldest contents where there are too many. What was just used stays: another worker may be about
+    /// to lay it out.
     pub fn prune(&self) {
-        let age = |path: &Path| {
-            let modified = path.metadata().and_then(|metadata| metadata.modified()).ok()?;
-            SystemTime::now().duration_since(modified).ok()
-        };
-        let entries = |part: &str| {
-            let entries = fs::read_dir(self.root.join(part)).into_iter().flatten().flatten();
-            entries.map(|entry| entry.path()).collect::<Vec<_>>()
-        };
-        for job in entries("jobs").into_iter().filter(|job| age(job) > Some(LONGEST_ANSWER)) {
-            // One that still works says so by its lock.
-            let lock = File::open(job.join("lock"));
-            if lock.map_or(true, |lock| lock.try_lock().is_ok()) {
-                remove_folder(&job);
+        for job in self.entries("jobs") {
+            let limit = if job.join("answer").exists() { LONGEST_ANSWER } else { RECENT };
+            if age(&job) > Some(limit) {
+                remove_if_free(&job);
             }
         }
-        let mut contents: Vec<(Duration, u64, PathBuf)> = entries("contents")
+        let mut contents: Vec<(Duration, u64, PathBuf)> = self
+            .entries("contents")
             .into_iter()
             .filter_map(|path| Some((age(&path)?, path.metadata().ok()?.len(), path)))
             .collect();
         contents.sort();
         let mut total = 0;
-        for (age, bytes, path) in contents {
+        for (old, bytes, path) in contents {
             total += bytes;
-            if total > MOST_BYTES || age > LONGEST_UNUSED {
+            let came_to_no_end =
+                path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            let goes = total > MOST_BYTES || old > LONGEST_UNUSED || came_to_no_end;
+            if goes && age(&path) > Some(RECENT) {
                 let _ = fs::remove_file(path);
             }
         }
+    }
+
+    fn entries(&self, part: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.root.join(part)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+}
+
+/// How long ago something was written or used.
+fn age(path: &Path) -> Option<Duration> {
+    SystemTime::now().duration_since(path.metadata().ok()?.modified().ok()?).ok()
+}
+
+/// Removes a job that no process does: one that does has its lock.
+fn remove_if_free(job: &Path) {
+    let lock = File::open(job.join("lock"));
+    if lock.as_ref().map_or(true, |lock| lock.try_lock().is_ok()) {
+        remove_folder(job);
     }
 }
 
@@ -255,6 +279,80 @@ mod tests {
             assert!(objection(&sent(path, content)).is_some(), "{path} {content}");
         }
         assert!(is_name("0123456789abcdef") && !is_name("../x/../../y") && !is_name(""));
+    }
+
+    fn store(folder: &tempfile::TempDir) -> Store {
+        let root = folder.path().to_owned();
+        ["contents", "jobs"].iter().for_each(|part| fs::create_dir_all(root.join(part)).unwrap());
+        Store { root }
+    }
+
+    #[test]
+    fn what_a_program_left_of_a_job_that_came_to_no_end_is_gone_when_it_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, digest) = (store(&folder), "a".repeat(64));
+        fs::write(store.content(&digest), "new").unwrap();
+        let (tree, outside) = (store.job("job00001").join("tree"), folder.path().join("outside"));
+        fs::create_dir_all(tree.join("w")).unwrap();
+        fs::write(&outside, "outside").unwrap();
+        std::os::unix::fs::symlink(&outside, tree.join("w/a.txt")).unwrap();
+        fs::write(tree.join("w/left.txt"), "").unwrap();
+        let sent = Sent { path: "/w/a.txt".into(), content: digest, bytes: 3, executable: false };
+        store.lay_out(&[sent], &["/w".into(), "/w/empty".into()], &tree).unwrap();
+        assert_eq!(fs::read_to_string(tree.join("w/a.txt")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "outside");
+        assert!(!tree.join("w/left.txt").exists() && tree.join("w/empty").is_dir());
+    }
+
+    #[test]
+    fn what_is_old_or_too_much_goes_and_what_is_used_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder);
+        let old = |path: &Path, age: Duration| {
+            File::open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+        };
+        let hour = Duration::from_secs(3600);
+        for (name, hours, gigabytes) in [
+            ("used", 0, 3),
+            ("second", 2, 3),
+            ("third", 3, 1),
+            ("old", 400, 0),
+            (".incoming-1", 2, 0),
+            (".incoming-2", 0, 0),
+        ] {
+            let path = store.root.join("contents").join(name);
+            File::create(&path).unwrap().set_len(gigabytes << 30).unwrap();
+            old(&path, hour * hours);
+        }
+        let mut locks = Vec::new();
+        for (name, hours, has_answer) in [
+            ("new", 0, false),
+            ("left", 2, false),
+            ("busy", 2, false),
+            ("answer", 2, true),
+            ("unheard", 25, true),
+        ] {
+            let path = store.job(name);
+            fs::create_dir(&path).unwrap();
+            locks.push(File::create(path.join("lock")).unwrap());
+            if name == "busy" {
+                locks.last().unwrap().try_lock().unwrap();
+            }
+            if has_answer {
+                fs::write(path.join("answer"), "{}").unwrap();
+            }
+            old(&path, hour * hours);
+        }
+        store.prune();
+        let kept = |part: &str| {
+            let names = store.entries(part).into_iter();
+            let mut names: Vec<String> =
+                names.map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(kept("contents"), [".incoming-2", "used"]);
+        assert_eq!(kept("jobs"), ["answer", "busy", "new"]);
     }
 
     #[test]

@@ -2,19 +2,24 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::FromWorker;
 
+/// How long the rest may take when the worker ends: a side that is stuck may have left the stream open and read nothing.
+const FINISHING: Duration = Duration::from_secs(10);
+
 /// Writes messages, one after the other, on a thread of its own: a reader that is slow holds up nothing else.
 #[derive(Clone, Debug)]
 pub struct Out {
     told: Arc<Mutex<Option<Sender<Vec<u8>>>>>,
-    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    /// Ends with the thread.
+    thread: Arc<Mutex<Receiver<()>>>,
     closed: CancellationToken,
 }
 
@@ -24,19 +29,17 @@ impl Out {
     /// # Errors
     /// The system gives no descriptor or thread.
     pub fn take_stdout() -> io::Result<Self> {
-        let stream = File::from(nix::unistd::dup(io::stdout())?);
+        let stream = of_our_own(&io::stdout())?;
         nix::unistd::dup2_stdout(io::stderr())?;
-        let (told, heard) = channel();
+        let ((told, heard), (over, thread)) = (channel(), channel());
         let closed = CancellationToken::new();
         let for_thread = closed.clone();
-        let thread = std::thread::Builder::new()
-            .name("protocol".to_owned())
-            .spawn(move || write(stream, &heard, &for_thread))?;
-        Ok(Self {
-            told: Arc::new(Mutex::new(Some(told))),
-            thread: Arc::new(Mutex::new(Some(thread))),
-            closed,
-        })
+        std::thread::Builder::new().name("protocol".to_owned()).spawn(move || {
+            write(stream, &heard, &for_thread);
+            drop(over);
+        })?;
+        let (told, thread) = (Arc::new(Mutex::new(Some(told))), Arc::new(Mutex::new(thread)));
+        Ok(Self { told, thread, closed })
     }
 
     /// Says something. Where nobody hears it, that is seen by [`Out::closed`].
@@ -54,15 +57,19 @@ impl Out {
         self.closed.cancelled().await;
     }
 
-    /// Waits until all that was said is written, or can't be.
+    /// Waits until all that was said is written, or can't be; no longer than somebody who reads takes.
     pub fn finish(&self) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // It does not panic.
-            let _ = thread.join();
-        }
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nothing is ever sent.
+        let _ = thread.recv_timeout(FINISHING);
     }
+}
+
+/// The same stream, which is not open in what is started: a program must not be able to speak for the worker, nor keep the stream open when that
+/// is gone.
+fn of_our_own(stream: &impl AsFd) -> io::Result<File> {
+    stream.as_fd().try_clone_to_owned().map(File::from)
 }
 
 fn write(mut stream: File, heard: &Receiver<Vec<u8>>, closed: &CancellationToken) {
@@ -71,5 +78,17 @@ fn write(mut stream: File, heard: &Receiver<Vec<u8>>, closed: &CancellationToken
             closed.cancel();
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_started_does_not_have_the_stream() {
+        use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+        let stream = of_our_own(&io::stdout()).unwrap();
+        assert_eq!(fcntl(&stream, FcntlArg::F_GETFD).unwrap(), FdFlag::FD_CLOEXEC.bits());
     }
 }
