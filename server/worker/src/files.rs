@@ -4,17 +4,20 @@
 //! as an input, wherever that lies. A quoted name outside of the project stays here: a source must not be able to ask for a person's keys.
 
 mod closure;
+mod names;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use stitch_verifier::program::{Program, Target};
 use stitch_verifier::torch::subject::{Callable, Source, Subject};
+use tokio_util::sync::CancellationToken;
 
 use crate::client::{Connection, WorkerError};
 use crate::perform::Progress;
@@ -117,20 +120,22 @@ impl Wanted {
     /// Looks for them, and reads what they hold.
     ///
     /// # Errors
-    /// A file that was named can't be read.
-    pub async fn gather(self) -> Result<Files, WorkerError> {
-        let gathered = tokio::task::spawn_blocking(move || gather(&self)).await;
+    /// A file that was named can't be read, or can't travel; the job is cancelled.
+    pub async fn gather(self, cancel: &CancellationToken) -> Result<Files, WorkerError> {
+        let cancel = cancel.clone();
+        let gathered = tokio::task::spawn_blocking(move || gather(&self, &cancel)).await;
         gathered.map_err(|error| WorkerError::Internal(error.to_string()))?
     }
 }
 
-fn gather(wanted: &Wanted) -> Result<Files, WorkerError> {
+fn gather(wanted: &Wanted, cancel: &CancellationToken) -> Result<Files, WorkerError> {
     let unreadable = |path: &Path, source| WorkerError::File { path: path.display().to_string(), source };
     let paths = closure::of(wanted, MOST_FILES).map_err(|(path, error)| unreadable(&path, error))?;
     let mut files = Files { workspace: wanted.workspace.clone(), ..Files::default() };
     let mut total = 0;
     for path in paths {
-        let sent = described(&path).map_err(|error| unreadable(&path, error))?;
+        let described = described(&path, cancel).map_err(|error| unreadable(&path, error))?;
+        let sent = described.ok_or(WorkerError::Cancelled)?;
         total += sent.bytes;
         if total > MOST_BYTES {
             let error = io::Error::other(format!("the job's files are more than {} GB", MOST_BYTES >> 30));
@@ -149,7 +154,7 @@ fn gather(wanted: &Wanted) -> Result<Files, WorkerError> {
 
 /// Folders without those that lie in others of them.
 fn outermost(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
-    folders.retain(|folder| folder.is_absolute());
+    folders.retain(|folder| folder.is_absolute() && folder.parent().is_some());
     folders.sort();
     let mut kept: Vec<PathBuf> = Vec::new();
     for folder in folders {
@@ -160,14 +165,17 @@ fn outermost(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
     kept
 }
 
-/// A file as it is told of.
-fn described(path: &Path) -> io::Result<Sent> {
+/// A file as it is told of; `None` where nobody wants to know any more.
+fn described(path: &Path, cancel: &CancellationToken) -> io::Result<Option<Sent>> {
     use std::os::unix::fs::PermissionsExt;
+    if path.to_str().is_none() {
+        return Err(io::Error::other("its name is not UTF-8, and so can't be told to the other machine"));
+    }
+    if path.parent().is_none_or(|folder| folder.parent().is_none()) {
+        return Err(io::Error::other("it lies in no folder but the root of the disk: put it into one"));
+    }
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is no ordinary file"));
-    }
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     let mut bytes = 0;
@@ -176,21 +184,43 @@ fn described(path: &Path) -> io::Result<Sent> {
         if count == 0 {
             break;
         }
+        if cancel.is_cancelled() {
+            return Ok(None);
+        }
         bytes += count as u64;
         hash.update(&buffer[..count]);
     }
     let executable = metadata.permissions().mode() & 0o100 != 0;
-    Ok(Sent { path: path.to_owned(), content: hexadecimal(&hash.finalize()), bytes, executable })
+    Ok(Some(Sent { path: path.to_owned(), content: hexadecimal(&hash.finalize()), bytes, executable }))
 }
 
 impl Files {
-    /// Sends a content that is asked for.
+    /// Sends contents that are asked for.
     pub(crate) async fn send(
+        &self,
+        contents: Vec<String>,
+        connection: &Connection,
+        progress: &Progress<'_>,
+    ) -> Result<(), WorkerError> {
+        let asked = Instant::now();
+        for content in contents {
+            let mut whole = connection.sending().await;
+            // Another job may have wanted the same, and have sent it to whoever asks since.
+            if whole.get(&content).is_none_or(|at| *at < asked) {
+                let at = self.send_one(&content, connection, progress).await?;
+                whole.insert(content, at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one: the moment before its last part was.
+    async fn send_one(
         &self,
         content: &str,
         connection: &Connection,
         progress: &Progress<'_>,
-    ) -> Result<(), WorkerError> {
+    ) -> Result<Instant, WorkerError> {
         let Some(path) = self.by_content.get(content) else {
             return Err(WorkerError::Internal(format!("the worker asks for {content}, which is of no file")));
         };
@@ -199,12 +229,11 @@ impl Files {
         let mut file = File::open(path).map_err(unreadable)?;
         let total = file.metadata().map_err(unreadable)?.len();
         progress(&format!("sending {name}"), None);
-        let _alone = connection.sending().await;
         let mut sent = 0;
         loop {
             let mut chunk = Vec::with_capacity(CHUNK);
             (&mut file).take(CHUNK as u64).read_to_end(&mut chunk).map_err(unreadable)?;
-            let at = sent;
+            let (at, now) = (sent, Instant::now());
             sent += chunk.len() as u64;
             let last = chunk.len() < CHUNK;
             let data = STANDARD.encode(&chunk);
@@ -214,7 +243,7 @@ impl Files {
                 progress(&format!("sending {name}"), Some(share.min(1.0)));
             }
             if last {
-                return Ok(());
+                return Ok(now);
             }
         }
     }
@@ -236,5 +265,55 @@ impl Files {
     /// They by their paths, with what each holds.
     pub fn contents(&self) -> BTreeMap<&Path, &str> {
         self.sent.iter().map(|sent| (sent.path.as_path(), sent.content.as_str())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    fn gathered(wanted: Wanted) -> Result<Files, WorkerError> {
+        gather(&wanted, &CancellationToken::new())
+    }
+
+    #[test]
+    fn names_with_odd_characters_travel_and_those_that_can_not_are_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let inputs: Vec<PathBuf> =
+            ["a b.bin", "q\"uo'te.bin", "π\n%s.bin", "back\\slash.bin"].map(|name| root.join(name)).into();
+        inputs.iter().for_each(|path| std::fs::write(path, "x").unwrap());
+        let files = gathered(Wanted { inputs: inputs.clone(), ..Wanted::of(&root) }).unwrap();
+        assert_eq!(files.contents().into_keys().collect::<Vec<_>>().len(), 4);
+        let text = serde_json::to_string(&files.sent).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<Sent>>(&text).unwrap(), files.sent);
+        assert_eq!(files.roots, [root.clone()]);
+
+        let odd = root.join(std::ffi::OsStr::from_bytes(b"\xff.bin"));
+        std::fs::write(&odd, "x").unwrap();
+        let error = gathered(Wanted { inputs: vec![odd], ..Wanted::of(&root) }).unwrap_err();
+        assert!(
+            error.to_string().contains("not UTF-8") && error.kind() == crate::protocol::Kind::Usage,
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn who_cancels_does_not_wait_until_all_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large.bin");
+        std::fs::write(&path, [0; 100]).unwrap();
+        let (wanted, cancel) = (Wanted { inputs: vec![path], ..Wanted::default() }, CancellationToken::new());
+        cancel.cancel();
+        assert!(matches!(gather(&wanted, &cancel), Err(WorkerError::Cancelled)));
+    }
+
+    #[test]
+    fn the_root_of_the_disk_is_no_folder_that_travels() {
+        assert_eq!(outermost(vec!["/".into(), "/w/p".into(), "/w".into()]), [Path::new("/w")]);
+        let error = described(Path::new("/a.cu"), &CancellationToken::new()).unwrap_err();
+        assert!(error.to_string().contains("put it into one"), "{error}");
     }
 }

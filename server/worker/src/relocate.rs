@@ -7,6 +7,9 @@ use serde_json::Value;
 /// Entries of an order that are about the other machine as they are: its interpreter.
 const AS_THEY_ARE: [&str; 1] = ["python"];
 
+/// Flags of a compiler that a folder may follow without anything between.
+const FLAGS: [&str; 6] = ["-I", "-L", "-isystem", "-iquote", "-idirafter", "-B"];
+
 /// Puts `under` before each of `roots`, wherever in a text a path begins with one: `/home/me/p/a.cu` becomes `UNDER/home/me/p/a.cu`.
 pub fn put_under(value: &mut Value, roots: &[PathBuf], under: &Path) {
     let roots: Vec<String> = roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
@@ -28,7 +31,7 @@ pub fn text_under(text: &str, root: &str, under: &str) -> String {
         let (before, after) = (&rest[..at], &rest[at + root.len()..]);
         made.push_str(before);
         // `/x/home/me` is no path of `/home/me`, and `/home/me2` neither; that of an include folder follows its flag at once.
-        let begins = made.ends_with("-I") || made.ends_with("-L") || !made.ends_with(is_of_path);
+        let begins = FLAGS.iter().any(|flag| made.ends_with(flag)) || !made.ends_with(is_of_path);
         let ends = after.is_empty() || after.starts_with('/') || !after.starts_with(is_of_path);
         if begins && ends {
             made.push_str(under);
@@ -82,7 +85,7 @@ mod tests {
     fn paths_go_and_come_back_and_nothing_else_changes() {
         let order = json!({
             "path": "/w/p/a.cu",
-            "flags": ["-I/w/p/include", "-DX=\"/w/p/x\"", "/other/w/p", "/w/p2/x", "/w/p", "a /w/p/b.bin"],
+            "flags": ["-I/w/p/include", "-isystem/w/p/s", "-DX=\"/w/p/x\"", "/other/w/p", "/w/p2/x", "/w/p", "a /w/p/b.bin"],
             "python": "/w/p/.venv/bin/python",
         });
         let mut there = order.clone();
@@ -91,7 +94,7 @@ mod tests {
             there,
             json!({
                 "path": "/m/t/w/p/a.cu",
-                "flags": ["-I/m/t/w/p/include", "-DX=\"/m/t/w/p/x\"", "/other/w/p", "/w/p2/x", "/m/t/w/p", "a /m/t/w/p/b.bin"],
+                "flags": ["-I/m/t/w/p/include", "-isystem/m/t/w/p/s", "-DX=\"/m/t/w/p/x\"", "/other/w/p", "/w/p2/x", "/m/t/w/p", "a /m/t/w/p/b.bin"],
                 "python": "/w/p/.venv/bin/python",
             })
         );

@@ -1,19 +1,21 @@
 //! The files that sources name: what they include, import, or write in quotes.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use super::Wanted;
+use super::names::{Module, imports, included, modules, quoted};
 
 /// Larger sources are not looked into.
 const LARGEST_SOURCE: u64 = 4 << 20;
-/// Longer texts name no file.
-const LONGEST_NAME: usize = 200;
 /// Folders above a file in which a header is looked for, and folders in each: as where it is compiled.
 const MOST_FOLDERS_UP: usize = 4;
 const USUAL: [&str; 4] = ["", "include", "src", "inc"];
+/// Folders in which a line's names are looked for.
+const MOST_PLACES: usize = 16;
 /// Ends of names of files that may name others.
 const SOURCES: [&str; 13] =
     ["cu", "cuh", "h", "hpp", "hh", "hxx", "inl", "inc", "cpp", "cc", "c", "cxx", "py"];
@@ -26,9 +28,12 @@ pub fn of(wanted: &Wanted, most: usize) -> Result<Vec<PathBuf>, (PathBuf, io::Er
     let mut search = Search::new(wanted);
     for path in wanted.sources.iter().chain(&wanted.inputs) {
         let metadata = path.metadata().map_err(|error| (path.clone(), error))?;
-        match metadata.is_dir() {
-            true => search.add_folder(path, most)?,
-            false => search.add(clean(path)),
+        if metadata.is_dir() {
+            search.add_folder(path, most)?;
+        } else if metadata.is_file() {
+            search.add(clean(path));
+        } else {
+            return Err((path.clone(), io::Error::other("it is neither a file nor a folder")));
         }
     }
     for folder in &wanted.folders {
@@ -36,7 +41,7 @@ pub fn of(wanted: &Wanted, most: usize) -> Result<Vec<PathBuf>, (PathBuf, io::Er
     }
     let database = wanted.workspace.join("compile_commands.json");
     for path in [database, wanted.workspace.join("build/compile_commands.json")] {
-        if path.is_file() {
+        if path.is_file() && (search.is_ours(&path) || is_list(&path)) {
             search.add(path);
         }
     }
@@ -65,6 +70,8 @@ struct Search<'a> {
     seen: HashSet<PathBuf>,
     /// The folders of files that were named, from which files may be taken too.
     named: Vec<PathBuf>,
+    /// The project and those folders, where they really are.
+    ours: Vec<PathBuf>,
 }
 
 impl<'a> Search<'a> {
@@ -74,7 +81,10 @@ impl<'a> Search<'a> {
         named.extend(wanted.folders.iter().cloned());
         named.sort();
         named.dedup();
-        Self { wanted, found: Vec::new(), seen: HashSet::new(), named }
+        let roots = std::iter::once(&wanted.workspace).chain(&named);
+        let ours = roots.filter_map(|root| root.canonicalize().ok()).filter(|root| root.parent().is_some());
+        let ours = ours.collect();
+        Self { wanted, found: Vec::new(), seen: HashSet::new(), named, ours }
     }
 
     fn add(&mut self, path: PathBuf) {
@@ -86,18 +96,18 @@ impl<'a> Search<'a> {
     /// Adds a file that a source seems to name, if there is such a file and it may be taken.
     fn consider(&mut self, path: &Path) {
         let path = clean(path);
-        if !self.seen.contains(&path) && self.is_ours(&path) && path.is_file() {
+        if !self.seen.contains(&path) && path.is_file() && self.is_ours(&path) {
             self.add(path);
         }
     }
 
-    /// Whether a file belongs to the project, or lies beside one that was named, and is not hidden.
+    /// Whether a file belongs to the project, or lies beside one that was named, and is not hidden. Where it really lies counts: a link in a
+    /// project must not lead to a person's keys.
     fn is_ours(&self, path: &Path) -> bool {
-        let roots = std::iter::once(&self.wanted.workspace).chain(&self.named);
-        roots
-            .filter(|root| root.components().count() > 1)
-            .filter_map(|root| path.strip_prefix(root).ok())
-            .any(|rest| !rest.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")))
+        let Ok(path) = path.canonicalize() else { return false };
+        let rests = self.ours.iter().filter_map(|root| path.strip_prefix(root).ok());
+        let is_hidden = |rest: &Path| rest.components().any(|part| is_hidden(part.as_os_str()));
+        rests.into_iter().any(|rest| !is_hidden(rest))
     }
 
     /// Adds all of a folder but what is hidden, as a build of a person's own copies it.
@@ -106,15 +116,15 @@ impl<'a> Search<'a> {
         while let Some(folder) = waiting.pop() {
             let entries = fs::read_dir(&folder).map_err(|error| (folder.clone(), error))?;
             for entry in entries.flatten() {
-                if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                if is_hidden(&entry.file_name()) {
                     continue;
                 }
                 let path = entry.path();
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => waiting.push(path),
+                    Ok(kind) if kind.is_file() => self.add(clean(&path)),
                     // A link's file goes there as a file.
-                    Ok(_) if path.is_file() => self.add(clean(&path)),
-                    _ => {}
+                    _ => self.consider(&path),
                 }
                 if self.found.len() > most {
                     let error = io::Error::other(format!("it holds more than {most} files"));
@@ -135,15 +145,30 @@ impl<'a> Search<'a> {
         let text = String::from_utf8_lossy(&bytes);
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
         let bases: Vec<PathBuf> = std::iter::once(folder.clone()).chain(self.named.clone()).collect();
+        if ending.as_deref() == Some("py") {
+            for statement in imports(&text) {
+                modules(&statement).iter().for_each(|module| self.module(&folder, &bases, module));
+            }
+        }
         for line in text.lines() {
             if let Some(name) = included(line) {
                 self.header(&folder, name);
             }
-            if ending.as_deref() == Some("py") {
-                modules(line).iter().for_each(|module| self.module(&folder, &bases, module));
-            }
-            for name in quoted(line) {
-                bases.iter().for_each(|base| self.consider(&base.join(name)));
+            self.names(line, &bases);
+        }
+    }
+
+    /// Adds the files that a line names in quotes, also in parts: `here / "csrc" / "k.cu"`.
+    fn names(&mut self, line: &str, bases: &[PathBuf]) {
+        let mut places = bases.to_vec();
+        for name in quoted(line) {
+            for at in 0..places.len() {
+                let path = places[at].join(name);
+                if places.len() < MOST_PLACES && path.is_dir() {
+                    places.push(path);
+                } else {
+                    self.consider(&path);
+                }
             }
         }
     }
@@ -154,7 +179,7 @@ impl<'a> Search<'a> {
         let usual = up.flat_map(|up| USUAL.map(|usual| up.join(usual)));
         let places: Vec<PathBuf> = usual.chain(self.wanted.include.iter().cloned()).collect();
         let there = places.iter().map(|place| clean(&place.join(name)));
-        let first = there.filter(|path| self.is_ours(path)).find(|path| path.is_file());
+        let first = there.filter(|path| path.is_file()).find(|path| self.is_ours(path));
         first.into_iter().for_each(|path| self.add(path));
     }
 
@@ -176,6 +201,17 @@ impl<'a> Search<'a> {
     }
 }
 
+/// Whether a file holds a list in JSON: a compile database that lies outside of the project, as a link leads to it, and no key.
+fn is_list(path: &Path) -> bool {
+    let mut beginning = [0; 64];
+    let read = fs::File::open(path).and_then(|mut file| file.read(&mut beginning));
+    read.is_ok_and(|count| beginning[..count].trim_ascii_start().starts_with(b"["))
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
 /// A path without `.` and `..`.
 fn clean(path: &Path) -> PathBuf {
     let mut made = PathBuf::new();
@@ -187,80 +223,6 @@ fn clean(path: &Path) -> PathBuf {
         }
     }
     made
-}
-
-/// The name in `#include "name"` or `<name>`.
-fn included(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
-    let (open, rest) = (rest.chars().next()?, rest.get(1..)?);
-    let close = match open {
-        '"' => '"',
-        '<' => '>',
-        _ => return None,
-    };
-    rest.split(close).next().filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME)
-}
-
-/// The texts in quotes of a line.
-fn quoted(line: &str) -> impl Iterator<Item = &str> {
-    let mut rest = line;
-    std::iter::from_fn(move || {
-        loop {
-            let at = rest.find(['"', '\''])?;
-            let quote = rest.as_bytes()[at] as char;
-            let after = &rest[at + 1..];
-            let Some(end) = after.find(quote) else {
-                rest = after;
-                continue;
-            };
-            let text = &after[..end];
-            // The closing one may be an opening one: `'` is also in words.
-            rest = if quote == '"' { &after[end + 1..] } else { after };
-            if !text.is_empty() && text.len() <= LONGEST_NAME && !text.contains(['\n', '\0']) {
-                return Some(text);
-            }
-        }
-    })
-}
-
-/// A module that a line imports.
-struct Module<'a> {
-    dots: usize,
-    words: Vec<&'a str>,
-}
-
-/// The modules that `import a.b, c` or `from ..a import b, c` names; a name that is imported may be a module too.
-fn modules(line: &str) -> Vec<Module<'_>> {
-    let line = line.trim_start();
-    if let Some(rest) = line.strip_prefix("import ") {
-        let names = rest.split(',').map(|name| split(first_word(name)));
-        return names.map(|words| Module { dots: 0, words }).collect();
-    }
-    let Some((from, names)) = line.strip_prefix("from ").and_then(|rest| rest.split_once(" import ")) else {
-        return Vec::new();
-    };
-    let from = from.trim();
-    let dots = from.len() - from.trim_start_matches('.').len();
-    let base = split(&from[dots..]);
-    let mut found = vec![Module { dots, words: base.clone() }];
-    for name in names.split(',') {
-        let name = first_word(name.trim_matches(['(', ')', ' ']));
-        let mut words = base.clone();
-        words.extend(split(name));
-        found.push(Module { dots, words });
-    }
-    found
-}
-
-fn first_word(text: &str) -> &str {
-    text.split_whitespace().next().unwrap_or_default()
-}
-
-/// The words of a dotted name; none where it is no name.
-fn split(name: &str) -> Vec<&str> {
-    let words: Vec<&str> = name.split('.').filter(|word| !word.is_empty()).collect();
-    let is_word = |word: &&str| word.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
-    if words.iter().all(is_word) { words } else { Vec::new() }
 }
 
 #[cfg(test)]
@@ -309,14 +271,17 @@ mod tests {
         let files = [
             (
                 "w/m.py",
-                "import torch, helpers\nfrom pkg.ops import fast as f\nfrom pkg import more\nx = load('k.cu')\n",
+                "import torch, helpers\nfrom pkg.ops import fast as f\nfrom pkg import (  # both\n    more,\n    last as l,\n)\n\
+                x = load('k.cu', here / 'csrc' / \"deep\" / 'm.cu')\n",
             ),
             ("w/helpers.py", ""),
             ("w/pkg/__init__.py", "from .inner import z"),
             ("w/pkg/inner.py", "import nothing.at.all"),
             ("w/pkg/ops.py", ""),
             ("w/pkg/more.py", ""),
+            ("w/pkg/last.py", ""),
             ("w/pkg/unused.py", ""),
+            ("w/csrc/deep/m.cu", ""),
             ("w/k.cu", "#include \"k.cuh\""),
             ("w/k.cuh", ""),
         ];
@@ -325,16 +290,68 @@ mod tests {
         assert_eq!(
             found(&files, of_python),
             [
+                "w/csrc/deep/m.cu",
                 "w/helpers.py",
                 "w/k.cu",
                 "w/k.cuh",
                 "w/m.py",
                 "w/pkg/__init__.py",
                 "w/pkg/inner.py",
+                "w/pkg/last.py",
                 "w/pkg/more.py",
                 "w/pkg/ops.py"
             ]
         );
+    }
+
+    #[test]
+    fn a_link_leads_to_no_file_that_could_not_be_named() {
+        let files = [
+            ("w/a.cu", "fopen(\"key.bin\"); fopen(\"env.bin\"); fopen(\"data.bin\");"),
+            ("key", ""),
+            ("w/.env", ""),
+            ("w/data", ""),
+        ];
+        let named = |root: &Path, folders: &[&str]| {
+            for (link, meant) in [("key.bin", "../key"), ("env.bin", ".env"), ("data.bin", "data")] {
+                let _ = std::os::unix::fs::symlink(meant, root.join("w").join(link));
+            }
+            let folders = folders.iter().map(|folder| root.join(folder)).collect();
+            Wanted { sources: vec![root.join("w/a.cu")], folders, ..Wanted::of(&root.join("w")) }
+        };
+        assert_eq!(found(&files, |root| named(root, &[])), ["w/a.cu", "w/data.bin"]);
+        assert_eq!(found(&files, |root| named(root, &["w"])), ["w/a.cu", "w/data", "w/data.bin"]);
+        // A project that is itself behind a link is one all the same.
+        let behind = |root: &Path| {
+            std::os::unix::fs::symlink("w", root.join("l")).unwrap();
+            Wanted { sources: vec![root.join("l/a.cu")], ..Wanted::of(&root.join("l")) }
+        };
+        assert_eq!(
+            found(&[("w/a.cu", "fopen(\"data.bin\");"), ("w/data.bin", "")], behind),
+            ["l/a.cu", "l/data.bin"]
+        );
+        // A compile database may lie elsewhere.
+        for (text, expected) in [("\n[]", &["w/a.cu", "w/compile_commands.json"][..]), ("{}", &["w/a.cu"])] {
+            let database = |root: &Path| {
+                std::os::unix::fs::symlink("../key", root.join("w/compile_commands.json")).unwrap();
+                Wanted { sources: vec![root.join("w/a.cu")], ..Wanted::of(&root.join("w")) }
+            };
+            assert_eq!(found(&[("w/a.cu", ""), ("key", text)], database), expected);
+        }
+        // What a person lists travels wherever it leads.
+        let listed =
+            |root: &Path| Wanted { inputs: vec![root.join("w/../key")], ..Wanted::of(&root.join("w")) };
+        assert_eq!(found(&files, listed), ["key"]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.h");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let wanted = Wanted { inputs: vec![pipe.clone()], ..Wanted::of(folder.path()) };
+        let (path, error) = of(&wanted, 10).unwrap_err();
+        assert!(path == pipe && error.to_string().contains("neither a file nor a folder"), "{error}");
     }
 
     #[test]
