@@ -77,7 +77,7 @@ struct There {
 async fn look_elsewhere(elsewhere: &Elsewhere) -> There {
     let (quiet, never) = (|_: &str, _: Option<f32>| {}, CancellationToken::new());
     let looked = elsewhere.perform(&Order::Doctor, &Files::default(), &quiet, &never).await;
-    let machine = elsewhere.machine().await.unwrap_or_else(|| "another machine".to_owned());
+    let machine = elsewhere.machine().unwrap_or_else(|| "another machine".to_owned());
     elsewhere.close().await;
     let problem = |why: String| {
         let item = Item::new("worker", "Its device runs what is edited here.", Condition::Missing, why);

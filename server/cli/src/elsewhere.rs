@@ -61,7 +61,7 @@ impl Ordered {
             let work = async move |telling: Telling| {
                 let progress = |message: &str, share: Option<f32>| telling.say(message, share);
                 let performed = async {
-                    let files = wanted.gather().await?;
+                    let files = wanted.gather(telling.cancellation()).await?;
                     machine.perform(&order, &files, &progress, telling.cancellation()).await
                 };
                 Ok(performed.await)

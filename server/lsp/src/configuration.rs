@@ -184,7 +184,7 @@ pub async fn tell_status(session: &Session) {
     let config = session.configuration.for_path(folder.as_deref());
     let device = match session.machines.of(&config) {
         // Nobody is asked before a job needs it: a queue may be before a machine.
-        Some(elsewhere) => elsewhere::described(&elsewhere, &config.device).await,
+        Some(elsewhere) => elsewhere::described(&elsewhere, &config.device),
         None => {
             let device = program::choose(&config.device).await;
             device.map_or_else(|error| format!("none: {error}"), |device| device.to_string())

@@ -5,13 +5,15 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use stitch_session::config::{Config, Device};
-use stitch_session::jobs::{Context, JobError};
+use stitch_session::jobs::{Context, JobError, Limit};
 use stitch_toolchain::doctor::Item;
 use stitch_worker::client::{Elsewhere, WorkerError};
 use stitch_worker::files::{Files, Wanted};
 use stitch_worker::order::{Order, Outcome, Settings};
 use stitch_worker::protocol::Kind;
 use tokio_util::sync::CancellationToken;
+
+use crate::session::Session;
 
 /// The machines that were used.
 #[derive(Debug, Default)]
@@ -38,14 +40,20 @@ impl Machines {
     }
 }
 
+/// What a job about a file takes of this machine: where another one does it, nothing that a compile would wait for.
+pub fn limit(session: &Session, path: Option<&Path>) -> Limit {
+    let config = session.configuration.for_path(path);
+    if session.machines.of(&config).is_some() { Limit::None } else { Limit::Processor }
+}
+
 /// The settings that travel.
 pub fn settings(config: &Config, device: Device, workspace: Option<PathBuf>, limit: Duration) -> Settings {
     Settings::new(config, device, workspace, None, limit)
 }
 
 /// A device of another machine in a few words: `cuda:0 on gpu01`, and before that was reached ``cuda:0 by `ssh gpu01 stitchcuda worker` ``.
-pub async fn described(elsewhere: &Elsewhere, device: &Device) -> String {
-    match elsewhere.machine().await {
+pub fn described(elsewhere: &Elsewhere, device: &Device) -> String {
+    match elsewhere.machine() {
         Some(machine) => format!("{device} on {machine}"),
         None => format!("{device} by `{}`", elsewhere.command_line()),
     }
@@ -60,7 +68,7 @@ pub async fn examine(elsewhere: &Elsewhere) -> Result<(String, Vec<Item>), Strin
     let files = Files::default();
     let asked = elsewhere.perform(&Order::Doctor, &files, &quiet, &cancel);
     match tokio::time::timeout(LONGEST_EXAMINATION, asked).await {
-        Ok(Ok(Outcome::Doctor { items })) => Ok((elsewhere.machine().await.unwrap_or_default(), items)),
+        Ok(Ok(Outcome::Doctor { items })) => Ok((elsewhere.machine().unwrap_or_default(), items)),
         Ok(Ok(_)) => Err("The worker did something else than was ordered.".to_owned()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("Nothing came from it within {} s.", LONGEST_EXAMINATION.as_secs())),
@@ -83,7 +91,7 @@ pub async fn done(
     context: &Context,
 ) -> Result<Outcome, JobError> {
     let progress = |message: &str, share: Option<f32>| context.progress(message, share);
-    let files = wanted.gather().await.map_err(of_job)?;
+    let files = wanted.gather(context.cancellation()).await.map_err(of_job)?;
     elsewhere.perform(order, &files, &progress, context.cancellation()).await.map_err(of_job)
 }
 

@@ -1,15 +1,18 @@
 //! The person's side: one connection for all jobs, opened when the first one is ordered and closed when none was for a while.
 
+mod command;
 mod connection;
 mod error;
+mod greeting;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stitch_session::config::Worker;
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::Files;
@@ -35,7 +38,9 @@ pub struct Elsewhere {
 struct Inner {
     command: Vec<String>,
     patience: Duration,
-    connection: Mutex<Option<Arc<Connection>>>,
+    connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
+    /// What the machine called itself when it was last reached.
+    machine: Mutex<Option<String>>,
     /// How many jobs were ordered, to see whether there was one since.
     ordered: AtomicU64,
     /// How many are at work.
@@ -68,7 +73,8 @@ impl Elsewhere {
             inner: Arc::new(Inner {
                 command,
                 patience,
-                connection: Mutex::default(),
+                connection: Default::default(),
+                machine: Mutex::default(),
                 ordered: AtomicU64::new(0),
                 at_work: AtomicU64::new(0),
             }),
@@ -86,9 +92,9 @@ impl Elsewhere {
         shell_words::join(&self.inner.command)
     }
 
-    /// What the machine calls itself, where it was reached.
-    pub async fn machine(&self) -> Option<String> {
-        self.inner.connection.lock().await.as_ref().map(|connection| connection.machine().to_owned())
+    /// What the machine calls itself, where it was ever reached.
+    pub fn machine(&self) -> Option<String> {
+        self.inner.machine.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Has an order done there. Files go there that are not there yet. A connection that is lost is made anew once; what was done by then is not done
@@ -106,7 +112,7 @@ impl Elsewhere {
         let _at_work = AtWork::new(&self.inner);
         let job = ToWorker::Job {
             id: new_id(),
-            order: serde_json::to_value(order).map_err(|error| WorkerError::Internal(error.to_string()))?,
+            order: serde_json::to_value(order).map_err(WorkerError::Unspeakable)?,
             roots: files.roots.clone(),
             files: files.sent.clone(),
         };
@@ -157,7 +163,9 @@ impl Elsewhere {
         progress(&format!("connecting: {}", self.command_line()), None);
         let connection =
             Arc::new(Connection::open(&self.inner.command, self.inner.patience, progress).await?);
-        progress(&format!("connected to {}", connection.machine()), None);
+        let machine = connection.machine().to_owned();
+        progress(&format!("connected to {machine}"), None);
+        *self.inner.machine.lock().unwrap_or_else(PoisonError::into_inner) = Some(machine);
         *known = Some(connection.clone());
         Ok(connection)
     }
@@ -189,6 +197,17 @@ impl Elsewhere {
     }
 }
 
+/// Files on their way.
+type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), WorkerError>> + Send + 'a>>;
+
+/// Ends when files on their way were sent; never where none are.
+async fn sent(sending: &mut Option<Sending<'_>>) -> Result<(), WorkerError> {
+    match sending {
+        Some(sending) => sending.await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Orders a job on a connection, sends what is asked for, and waits for what comes of it.
 async fn done(
     connection: &Connection,
@@ -202,10 +221,19 @@ async fn done(
     };
     let mut heard = connection.listen(id);
     connection.say(job.clone()).await?;
-    let mut sent = HashSet::new();
+    let mut asked = HashSet::new();
+    let mut sending: Option<Sending<'_>> = None;
     loop {
         let message = tokio::select! {
             message = heard.recv() => message,
+            sent = sent(&mut sending) => {
+                sending = None;
+                if let Err(error) = sent {
+                    connection.say(ToWorker::Cancel { id: id.clone() }).await?;
+                    return Err(error);
+                }
+                continue;
+            }
             () = cancel.cancelled() => {
                 connection.say(ToWorker::Cancel { id: id.clone() }).await?;
                 // What it says meanwhile is of no use; that it says something is.
@@ -220,13 +248,8 @@ async fn done(
             None => return Err(connection.lost()),
             Some(FromWorker::Progress { message, share, .. }) => progress(&message, share),
             Some(FromWorker::Need { contents, .. }) => {
-                for content in contents.iter().filter(|content| sent.insert((*content).clone())) {
-                    let send = files.send(content, connection, progress);
-                    tokio::select! {
-                        done = send => done?,
-                        () = cancel.cancelled() => break,
-                    }
-                }
+                let contents = contents.into_iter().filter(|content| asked.insert(content.clone())).collect();
+                sending = Some(Box::pin(files.send(contents, connection, progress)));
             }
             Some(FromWorker::Result { result, .. }) => {
                 connection.say(ToWorker::Done { id: id.clone() }).await?;

@@ -54,7 +54,7 @@ impl Carrier {
         progress: &Progress<'_>,
         cancel: &CancellationToken,
     ) -> Result<Answered, WorkerError> {
-        let files = self.wanted(&question).gather().await?;
+        let files = self.wanted(&question).gather(cancel).await?;
         let order = Order::Judge(Box::new(Judge {
             settings: self.settings.clone(),
             file: self.file.clone(),

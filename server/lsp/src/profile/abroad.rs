@@ -53,7 +53,7 @@ pub(super) async fn cuda(
     // The status can name the machine now.
     crate::configuration::tell_status(session).await;
     let (device, profile, ran) = match outcome {
-        Outcome::Profile { profile } => (device_of(machine).await, profile, None),
+        Outcome::Profile { profile } => (device_of(machine), profile, None),
         Outcome::Simulated { device, profile, run } => (device, profile, Some(Ran::from(*run))),
         _ => return Err(other()),
     };
@@ -88,7 +88,7 @@ pub(super) async fn torch(
     let Outcome::Profile { profile } = elsewhere::done(machine, &order, wanted, context).await? else {
         return Err(other());
     };
-    let device = device_of(machine).await;
+    let device = device_of(machine);
     session.board.write(context.id(), |card| card.device = Some(device.clone()));
     let took = began.elapsed();
     let made = Made { lines: Vec::new(), device, recorded: *profile, defects: Vec::new(), took };
@@ -96,8 +96,8 @@ pub(super) async fn torch(
     Ok(made)
 }
 
-async fn device_of(machine: &Elsewhere) -> String {
-    let name = machine.machine().await;
+fn device_of(machine: &Elsewhere) -> String {
+    let name = machine.machine();
     name.map_or("a device elsewhere".to_owned(), |name| format!("a device of {name}"))
 }
 

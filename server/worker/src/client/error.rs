@@ -54,13 +54,8 @@ pub enum WorkerError {
     #[error("{0}")]
     Version(String),
     /// The worker can't do anything for this side.
-    #[error("{message}{}", words(said))]
-    Refused {
-        /// Why.
-        message: String,
-        /// Its last words.
-        said: String,
-    },
+    #[error("{0}")]
+    Refused(String),
     /// The connection was lost in the middle of a job.
     #[error("The connection to {machine} was lost: {why}.{}", words(said))]
     Lost {
@@ -105,6 +100,11 @@ pub enum WorkerError {
         /// What the system said.
         source: io::Error,
     },
+    /// What is ordered can't be written as JSON.
+    #[error(
+        "What is to be done on the other machine can't be told to it: {0}. Names of files and folders must be UTF-8."
+    )]
+    Unspeakable(serde_json::Error),
     /// The job was cancelled.
     #[error("The job was cancelled.")]
     Cancelled,
@@ -160,6 +160,9 @@ fn words(said: &str) -> String {
                 " It said: {said} StitchCUDA must be installed there, or be named by its path: [\"ssh\", \"gpu01\", \"/home/me/bin/stitchcuda\", \"worker\"]."
             )
         }
+        said if said.contains("unrecognized subcommand 'worker'") => {
+            format!(" It said: {said} StitchCUDA there is of a version that has no worker yet: update it.")
+        }
         said => format!(" It said: {said}"),
     }
 }
@@ -173,10 +176,10 @@ impl WorkerError {
             | Self::NoWorker { .. }
             | Self::Silent { .. }
             | Self::Version(_)
-            | Self::Refused { .. } => Kind::Missing,
+            | Self::Refused(_) => Kind::Missing,
             Self::Lost { .. } | Self::Twice { .. } | Self::NotAgain { .. } | Self::Internal(_) => Kind::Bad,
             Self::Failed { kind, .. } => *kind,
-            Self::File { .. } => Kind::Usage,
+            Self::File { .. } | Self::Unspeakable(_) => Kind::Usage,
             Self::Cancelled => Kind::Cancelled,
         }
     }
