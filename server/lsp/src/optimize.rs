@@ -14,7 +14,7 @@ use stitch_agents::optimize::{Event, Observer, OptimizeError, optimize};
 use stitch_agents::run::{Conclusion, Entry, Manifest, Outcome, Run};
 use stitch_analysis::Language;
 use stitch_findings::Span;
-use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
+use stitch_session::jobs::{Context, JobError, JobId, JobKind, Request};
 use stitch_verifier::harness::Answers;
 use tower_lsp::ls_types::MessageType;
 
@@ -22,7 +22,7 @@ pub use chosen::{Chosen, Judging, target};
 
 use crate::documents::Document;
 use crate::session::Session;
-use crate::{review, runs};
+use crate::{elsewhere, review, runs};
 
 /// How long one run of a program may take.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(600);
@@ -69,7 +69,8 @@ pub fn start(
         Extent::Plan => (JobKind::Plan, "Plan"),
         Extent::Candidate => (JobKind::Optimize, "Optimize"),
     };
-    let request = Request::new(kind, format!("{what} {of}")).limit(Limit::Processor);
+    let request =
+        Request::new(kind, format!("{what} {of}")).limit(elsewhere::limit(session, document.path.as_deref()));
     let (for_job, optimised) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
         let job = context.id();
