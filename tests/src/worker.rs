@@ -143,6 +143,65 @@ pub fn ends(pid: Pid, within: Duration) -> bool {
     false
 }
 
+/// The processes that descend from one, each with its name.
+pub fn descendants(of: Pid) -> Vec<Process> {
+    let all: Vec<Process> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Process::read(entry.file_name().to_str()?.parse().ok()?))
+        .collect();
+    let (mut found, mut next) = (vec![of.as_raw()], 0);
+    while next < found.len() {
+        let parent = found[next];
+        found.extend(all.iter().filter(|process| process.parent == parent).map(|process| process.pid));
+        next += 1;
+    }
+    all.into_iter().filter(|process| found[1..].contains(&process.pid)).collect()
+}
+
+/// A process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// The name of its program, at most 15 bytes of it.
+    pub name: String,
+    parent: i32,
+    /// When it began, as the system counts: numbers are used again.
+    began: String,
+}
+
+impl Process {
+    /// The one of this number, if there is one.
+    pub fn read(pid: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (start, rest) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        // One that ended and was not waited for is none.
+        let is_there = !matches!(*fields.first()?, "Z" | "X");
+        let name = start.split_once('(')?.1.to_owned();
+        let (parent, began) = (fields.get(1)?.parse().ok()?, (*fields.get(19)?).to_owned());
+        is_there.then_some(Self { pid, name, parent, began })
+    }
+
+    fn is_there(&self) -> bool {
+        Self::read(self.pid).is_some_and(|now| now.began == self.began)
+    }
+}
+
+/// Those of some processes that are still there after so long.
+pub fn left(processes: &[Process], within: Duration) -> Vec<Process> {
+    let deadline = Instant::now() + within;
+    loop {
+        let left: Vec<Process> = processes.iter().filter(|process| process.is_there()).cloned().collect();
+        if left.is_empty() || Instant::now() > deadline {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// `stitchcuda` in a folder, on a machine that has nothing but that command to another one.
 ///
 /// # Errors
@@ -151,6 +210,29 @@ pub fn ordering(folder: &Folder, command: &[String], arguments: &[&str]) -> Resu
     let mut ordering = folder.bare(arguments)?;
     ordering.env("STITCHCUDA_WORKER_COMMAND", serde_json::to_string(command)?);
     Ok(ordering)
+}
+
+/// The body of a kernel, and another one that computes the same.
+pub const RIGHT: &str = "if (i < n) y[i] = 1e-6f * square(x[i]);";
+/// The other one.
+pub const OTHERWISE: &str = "if (i < n) y[i] = x[i] * (1e-6f * x[i]);";
+
+/// A folder with `ref.cu` and `good.cu`, which take so many milliseconds and compute the same, and the log that each run adds a line to.
+///
+/// # Errors
+/// They can't be written.
+pub fn pair(milliseconds: u32) -> Result<(Folder, PathBuf)> {
+    let folder = Folder::new()?;
+    let log = folder.path()?.join("runs.log");
+    folder.write("ref.cu", program(RIGHT, &log, milliseconds))?;
+    folder.write("good.cu", program(OTHERWISE, &log, milliseconds))?;
+    folder.write("parts/square.cuh", HEADER)?;
+    Ok((folder, log))
+}
+
+/// How many runs a log is of.
+pub fn runs(log: &Path) -> usize {
+    fs::read_to_string(log).unwrap_or_default().lines().count()
 }
 
 /// A program that scales its input in a kernel with this body, whose header is another file. It adds a line to `log` whenever it is run, and then

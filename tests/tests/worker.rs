@@ -6,10 +6,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use stitch_tests::cli::{Folder, finish};
-use stitch_tests::worker::{HEADER, Machine, ordering, program};
+use stitch_tests::worker::{HEADER, Machine, OTHERWISE, RIGHT, ordering, program};
 
-const RIGHT: &str = "if (i < n) y[i] = 1e-6f * square(x[i]);";
-const OTHERWISE: &str = "if (i < n) y[i] = x[i] * (1e-6f * x[i]);";
 const WRONG: &str = "if (i < n) y[i] = 1e-6f * x[i];";
 
 fn folder() -> Folder {
@@ -18,6 +16,7 @@ fn folder() -> Folder {
         ("ref.cu", program(RIGHT, none, 0)),
         ("good.cu", program(OTHERWISE, none, 0)),
         ("bad.cu", program(WRONG, none, 0)),
+        ("nan.cu", program("if (i < n) y[i] = nanf(\"\");", none, 0)),
         ("broken.cu", program("y[i] = nothing;", none, 0)),
         ("parts/square.cuh", HEADER.to_owned()),
     ])
@@ -37,18 +36,37 @@ fn lasting(verdict: &Value) -> Value {
     for finding in verdict["findings"].as_array_mut().into_iter().flatten() {
         *finding = json!([finding["code"], finding["span"], finding["path"]]);
     }
+    // Of these the numbers differ from run to run; what there is does not.
     for field in ["evidence", "stages", "versions"] {
-        verdict[field] = Value::Null;
+        verdict[field] = shape(&verdict[field]);
     }
     verdict
+}
+
+/// What a value holds, without what that is.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Array(list) => list.iter().map(shape).collect(),
+        Value::Object(object) => object
+            .iter()
+            .map(|(name, value)| (name.clone(), shape(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        Value::Number(_) => json!("number"),
+        Value::String(_) => json!("text"),
+        other => other.clone(),
+    }
 }
 
 #[test]
 fn a_verdict_from_elsewhere_is_the_one_from_here() {
     let (machine, folder) = (Machine::new().unwrap(), folder());
-    for (candidate, status, answer) in
-        [("good.cu", 0, "correct"), ("bad.cu", 1, "wrong"), ("broken.cu", 1, "build-failed")]
-    {
+    for (candidate, status, answer) in [
+        ("good.cu", 0, "correct"),
+        ("bad.cu", 1, "wrong"),
+        ("nan.cu", 1, "wrong"),
+        ("broken.cu", 1, "build-failed"),
+    ] {
         let arguments = [&VERIFY[..], &[candidate]].concat();
         let there = finish(&mut ordering(&folder, &machine.command().unwrap(), &arguments).unwrap()).unwrap();
         let verdict = there.json().unwrap();
@@ -61,7 +79,7 @@ fn a_verdict_from_elsewhere_is_the_one_from_here() {
         assert!(!there.out.contains(&*machine.kept().to_string_lossy()), "{}", there.out);
     }
     // Sources, and the header that they include.
-    assert_eq!(machine.contents(), 5);
+    assert_eq!(machine.contents(), 6);
     let jobs = std::fs::read_dir(machine.kept().join("jobs")).unwrap().count();
     assert_eq!(jobs, 0, "answers that came are kept");
     // Nothing is left on this machine's side: it has neither cache nor toolkit.
@@ -105,6 +123,37 @@ fn files_of_this_machine_are_not_looked_for_on_the_other_one() {
     let finished = finish(&mut ordering(&folder, &command, &arguments).unwrap()).unwrap();
     assert_eq!(finished.status, Some(0), "{}", finished.err);
     assert_eq!(finished.json().unwrap()["answer"], "correct");
+}
+
+#[test]
+fn odd_names_here_and_a_cache_behind_a_link_there_come_out_as_they_are_here() {
+    let machine = Machine::new().unwrap();
+    let (link, disk) = (machine.home().join("link"), machine.home().join("disk"));
+    std::fs::create_dir(&disk).unwrap();
+    std::os::unix::fs::symlink(&disk, &link).unwrap();
+    let machine = machine.with("STITCHCUDA_CACHE_DIR", &link.display().to_string());
+    let none = std::path::Path::new("/dev/null");
+    let folder = Folder::with(&[
+        ("my π/ref's (1).cu", program(RIGHT, none, 0)),
+        ("my π/good %d.cu", program(OTHERWISE, none, 0)),
+        ("my π/broken.cu", program("y[i] = nothing;", none, 0)),
+        ("my π/parts/square.cuh", HEADER.to_owned()),
+    ])
+    .unwrap();
+    for (candidate, status, answer) in
+        [("my π/good %d.cu", 0, "correct"), ("my π/broken.cu", 1, "build-failed")]
+    {
+        let arguments =
+            ["verify", "--format", "json", "--device", "sim:h200", "my π/ref's (1).cu", candidate];
+        let finished =
+            finish(&mut ordering(&folder, &machine.command().unwrap(), &arguments).unwrap()).unwrap();
+        let verdict = finished.json().unwrap();
+        assert_eq!((finished.status, &verdict["answer"]), (Some(status), &json!(answer)), "{verdict:#}");
+        for there in [&link, &disk] {
+            let kept = there.join("worker");
+            assert!(!finished.out.contains(&*kept.to_string_lossy()), "{}", finished.out);
+        }
+    }
 }
 
 #[test]

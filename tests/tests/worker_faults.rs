@@ -3,32 +3,15 @@
 
 #![cfg(target_os = "linux")]
 
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use stitch_tests::cli::{Finished, Folder, finish};
-use stitch_tests::worker::{HEADER, Machine, ends, ordering, program};
+use stitch_tests::worker::{Machine, Process, descendants, ends, left, ordering, pair, runs};
 
-const RIGHT: &str = "if (i < n) y[i] = 1e-6f * square(x[i]);";
-const OTHERWISE: &str = "if (i < n) y[i] = x[i] * (1e-6f * x[i]);";
 const VERIFY: [&str; 7] = ["verify", "--format", "json", "--device", "sim:h200", "ref.cu", "good.cu"];
-
-/// A folder whose programs take so many milliseconds, and the log that each run adds a line to.
-fn folder(milliseconds: u32) -> (Folder, PathBuf) {
-    let folder = Folder::new().unwrap();
-    let log = folder.path().unwrap().join("runs.log");
-    folder.write("ref.cu", program(RIGHT, &log, milliseconds)).unwrap();
-    folder.write("good.cu", program(OTHERWISE, &log, milliseconds)).unwrap();
-    folder.write("parts/square.cuh", HEADER).unwrap();
-    (folder, log)
-}
-
-fn runs(log: &Path) -> usize {
-    std::fs::read_to_string(log).unwrap_or_default().lines().count()
-}
 
 fn verify(folder: &Folder, command: &[String]) -> Finished {
     finish(&mut ordering(folder, command, &VERIFY).unwrap()).unwrap()
@@ -57,7 +40,7 @@ fn shell(script: &str) -> Vec<String> {
 
 #[test]
 fn no_way_to_a_worker_is_said_with_what_stood_in_it() {
-    let (folder, _) = folder(0);
+    let (folder, _) = pair(0).unwrap();
     for (command, expected) in [
         (
             words("no-such-ssh gpu01 stitchcuda worker"),
@@ -75,6 +58,10 @@ fn no_way_to_a_worker_is_said_with_what_stood_in_it() {
                 "must be installed there, or be named by its path",
             ],
         ),
+        (
+            shell("echo \"error: unrecognized subcommand 'worker'\" >&2; exit 2"),
+            &["ended with exit status 2", "of a version that has no worker yet: update it"],
+        ),
         (shell("kill -9 $$"), &["was ended by signal 9"]),
         (shell("yes Welcome"), &["leads to no worker", "more than 200 lines", "\"Welcome\""]),
         (shell("echo Welcome; exit 0"), &["leads to no worker", "a line", "\"Welcome\""]),
@@ -90,7 +77,7 @@ fn no_way_to_a_worker_is_said_with_what_stood_in_it() {
 
 #[test]
 fn keys_of_this_side_are_not_given_to_the_command() {
-    let (folder, _) = folder(0);
+    let (folder, _) = pair(0).unwrap();
     let told = folder.path().unwrap().join("environment");
     let command = shell(&format!("env > '{}'; exit 9", told.display()));
     let mut ordering = ordering(&folder, &command, &VERIFY).unwrap();
@@ -102,10 +89,15 @@ fn keys_of_this_side_are_not_given_to_the_command() {
 
 #[test]
 fn a_command_that_never_answers_is_given_up() {
-    let (folder, _) = folder(0);
+    let (folder, _) = pair(0).unwrap();
     let began = Instant::now();
-    let finished =
-        end(begin(&folder, &shell("echo 'srun: job 7 queued and waiting' >&2; exec sleep 600"), 1));
+    let place = folder.path().unwrap().join("queued");
+    // What it started is ended with it.
+    let script = format!(
+        "echo 'srun: job 7 queued and waiting' >&2; sleep 600 & echo $! > '{}'; wait",
+        place.display()
+    );
+    let finished = end(begin(&folder, &shell(&script), 1));
     assert_eq!(finished.status, Some(3), "{}", finished.err);
     assert!(
         finished.err.contains("did not answer within 20 s") && finished.err.contains("job 7 queued"),
@@ -113,11 +105,13 @@ fn a_command_that_never_answers_is_given_up() {
         finished.err
     );
     assert!(began.elapsed() < Duration::from_secs(60));
+    let queued = std::fs::read_to_string(place).unwrap().trim().parse().unwrap();
+    assert_eq!(Process::read(queued), None, "it still waits in its queue");
 }
 
 #[test]
 fn a_greeting_of_the_machine_is_passed_over() {
-    let (machine, (folder, _)) = (Machine::new().unwrap(), folder(0));
+    let (machine, (folder, _)) = (Machine::new().unwrap(), pair(0).unwrap());
     let command = machine.shell("echo Welcome to gpu01; echo '{\"quota\": 3}'; echo; exec WORKER").unwrap();
     let finished = verify(&folder, &command);
     assert_eq!(finished.status, Some(0), "{}", finished.err);
@@ -125,7 +119,7 @@ fn a_greeting_of_the_machine_is_passed_over() {
 
 #[test]
 fn sides_of_two_versions_say_which_one_to_update() {
-    let (folder, _) = folder(0);
+    let (folder, _) = pair(0).unwrap();
     // What a worker of another version says; there is none to start yet.
     let of = |protocol: u32, version: &str| {
         shell(&format!(
@@ -157,10 +151,14 @@ fn sides_of_two_versions_say_which_one_to_update() {
 
 #[test]
 fn a_worker_that_is_killed_is_replaced_once() {
-    let (machine, (folder, _)) = (Machine::new().unwrap(), folder(1000));
+    let (machine, (folder, _)) = (Machine::new().unwrap(), pair(1000).unwrap());
     let command = machine.command().unwrap();
     let child = begin(&folder, &command, 30);
-    kill(machine.doer(None).unwrap(), Signal::SIGKILL).unwrap();
+    let killed = machine.doer(None).unwrap();
+    let started = descendants(killed);
+    kill(killed, Signal::SIGKILL).unwrap();
+    assert_eq!(left(&started, Duration::from_secs(10)), [], "what a worker started outlives it");
+    assert!(!started.is_empty());
     let finished = end(child);
     assert_eq!(finished.status, Some(0), "{}", finished.err);
     assert_eq!(finished.json().unwrap()["answer"], "correct");
@@ -178,7 +176,7 @@ fn a_worker_that_is_killed_is_replaced_once() {
 
 #[test]
 fn a_worker_that_is_stuck_is_given_up_and_replaced_once() {
-    let (machine, (folder, _)) = (Machine::new().unwrap(), folder(1500));
+    let (machine, (folder, _)) = (Machine::new().unwrap(), pair(1500).unwrap());
     let command = machine.command().unwrap();
     let child = begin(&folder, &command, 2);
     let stuck = machine.doer(None).unwrap();
@@ -213,10 +211,8 @@ pump(child.stdout.fileno(), 1)
 
 #[test]
 fn nothing_is_done_twice_when_a_connection_is_cut() {
-    let (_, log) = folder(0);
-    drop(log);
     for (milliseconds, delay) in [(1500, "0"), (100, "10")] {
-        let (machine, (folder, log)) = (Machine::new().unwrap(), folder(milliseconds));
+        let (machine, (folder, log)) = (Machine::new().unwrap(), pair(milliseconds).unwrap());
         let script = folder.write("relay.py", RELAY).unwrap().display().to_string();
         let place = machine.home().join("relay");
         let relay = ["python3", &script, &place.display().to_string(), delay].map(str::to_owned);
@@ -241,7 +237,7 @@ fn nothing_is_done_twice_when_a_connection_is_cut() {
 
 #[test]
 fn a_stream_that_is_cut_off_or_garbled_is_said() {
-    let (machine, (folder, _)) = (Machine::new().unwrap(), folder(0));
+    let (machine, (folder, _)) = (Machine::new().unwrap(), pair(0).unwrap());
     for (script, expected) in [
         ("WORKER | dd bs=1 count=300 status=none", "ended with exit status 0"),
         ("WORKER | sed -u 's/progress/pro gress/'", "what came through it is no message"),
@@ -253,22 +249,6 @@ fn a_stream_that_is_cut_off_or_garbled_is_said() {
             "{script}: {}",
             finished.err
         );
-    }
-}
-
-#[test]
-fn who_interrupts_or_is_killed_leaves_nothing_there() {
-    let (machine, (folder, _)) = (Machine::new().unwrap(), folder(60_000));
-    let command = machine.command().unwrap();
-    for (signal, status, within) in [(Signal::SIGINT, Some(130), 10), (Signal::SIGKILL, None, 20)] {
-        let child = begin(&folder, &command, 2);
-        let doer = machine.doer(None).unwrap();
-        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
-        let began = Instant::now();
-        let finished = end(child);
-        assert_eq!(finished.status, status, "{}", finished.err);
-        assert!(ends(doer, Duration::from_secs(within)), "{signal}: the worker is still there");
-        assert!(began.elapsed() < Duration::from_secs(30));
     }
 }
 
@@ -288,7 +268,7 @@ fn on_small_disk(machine: &Machine, kilobytes: u32) -> Option<Vec<String>> {
 #[test]
 fn a_full_disk_there_is_said_with_what_to_do() {
     let machine = Machine::new().unwrap();
-    let (folder, _) = folder(0);
+    let (folder, _) = pair(0).unwrap();
     let text = std::fs::read_to_string(folder.path().unwrap().join("ref.cu")).unwrap();
     folder.write("big.cu", format!("{text}// fopen(\"big.bin\")\n")).unwrap();
     folder.write("big.bin", vec![7; 2 << 20]).unwrap();
@@ -305,8 +285,36 @@ fn a_full_disk_there_is_said_with_what_to_do() {
 }
 
 #[test]
+fn a_large_file_is_not_sent_to_its_end_to_a_disk_that_is_full() {
+    const SIZE: u64 = 96 << 20;
+    let (machine, (folder, _)) = (Machine::new().unwrap(), pair(0).unwrap());
+    let text = std::fs::read_to_string(folder.path().unwrap().join("ref.cu")).unwrap();
+    folder.write("ref.cu", format!("{text}// fopen(\"big.bin\")\n")).unwrap();
+    std::fs::File::create(folder.path().unwrap().join("big.bin")).unwrap().set_len(SIZE).unwrap();
+    let Some(command) = on_small_disk(&machine, 2048) else { return };
+    let log = machine.home().join("traffic");
+    let words: Vec<String> =
+        command.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    let finished = verify(&folder, &shell(&format!("tee '{}' | {}", log.display(), words.join(" "))));
+    assert_eq!(finished.status, Some(3), "{}", finished.err);
+    assert!(finished.err.contains("The disk of "), "{}", finished.err);
+    let sent = log.metadata().unwrap().len();
+    assert!(sent < SIZE / 2, "{sent} bytes went there");
+}
+
+#[test]
+fn a_cache_there_that_can_not_be_written_is_said() {
+    let (machine, (folder, _)) =
+        (Machine::new().unwrap().with("STITCHCUDA_CACHE_DIR", "/dev/null/cache"), pair(0).unwrap());
+    let finished = verify(&folder, &machine.command().unwrap());
+    assert_eq!(finished.status, Some(3), "{}", finished.err);
+    let said = finished.err.contains("/dev/null/cache/worker could not be written on ");
+    assert!(said && !finished.err.contains("lost"), "{}", finished.err);
+}
+
+#[test]
 fn a_toolkit_that_is_missing_there_and_a_device_are_said_with_the_machine() {
-    let (folder, _) = folder(0);
+    let (folder, _) = pair(0).unwrap();
     let machine = Machine::bare().unwrap();
     let finished = verify(&folder, &machine.command().unwrap());
     let here = finish(&mut folder.bare(&VERIFY).unwrap()).unwrap();

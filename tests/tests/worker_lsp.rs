@@ -89,6 +89,37 @@ fn a_kernel_is_optimised_elsewhere_and_edited_here() {
 }
 
 #[test]
+fn what_two_jobs_want_at_once_travels_once() {
+    let machine = Machine::new().unwrap();
+    let log = machine.home().join("traffic");
+    let command = machine.shell(&format!("tee -a '{}' | WORKER", log.display())).unwrap();
+    let text = format!("#include \"large.cuh\"\n{TEXT}");
+    let mut editor = Editor::elsewhere(&text, &command, plugin());
+    let large = "// a line that nobody reads\n".repeat(100_000);
+    editor.folder.write("large.cuh", &large).unwrap();
+    let other = format!("file://{}", editor.folder.write("other.cu", format!("{text}\n")).unwrap().display());
+    editor.server.open(&other, &format!("{text}\n")).unwrap();
+    for uri in [editor.uri.clone(), other] {
+        let begun = editor.execute("stitchcuda.profile", &json!(uri));
+        assert!(begun["result"]["job"].is_u64(), "{begun}");
+    }
+    for _ in 0..2 {
+        let over = editor.job(|job| is_over(job, "profile"));
+        assert_eq!(over["state"], "done", "{over}");
+    }
+    let traffic = std::fs::read_to_string(&log).unwrap();
+    let lines = traffic.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut contents: Vec<Value> = lines
+        .filter(|line| line["type"] == "put" && line["at"] == 0)
+        .map(|mut line| line["content"].take())
+        .collect();
+    // Each of the two, and what both include.
+    assert_eq!(contents.len(), 3, "{contents:?}");
+    contents.dedup();
+    assert_eq!(contents.len(), 3, "{contents:?}");
+}
+
+#[test]
 fn a_machine_that_can_not_be_reached_is_said_in_the_editor() {
     let command = ["sh", "-c", "echo 'Permission denied (publickey).' >&2; exit 255"].map(str::to_owned);
     let mut editor = Editor::elsewhere(TEXT, &command, plugin());

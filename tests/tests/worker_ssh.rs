@@ -13,11 +13,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, getuid};
-use stitch_tests::cli::{Folder, finish};
-use stitch_tests::worker::{HEADER, Machine, ends, ordering, program};
+use stitch_tests::cli::finish;
+use stitch_tests::worker::{Machine, descendants, ends, ordering, pair, runs};
 
-const RIGHT: &str = "if (i < n) y[i] = 1e-6f * square(x[i]);";
-const OTHERWISE: &str = "if (i < n) y[i] = x[i] * (1e-6f * x[i]);";
 const VERIFY: [&str; 7] = ["verify", "--format", "json", "--device", "sim:h200", "ref.cu", "good.cu"];
 
 /// A daemon, and the words of the command that leads through it.
@@ -113,23 +111,10 @@ impl Daemon {
     }
 }
 
-fn folder(milliseconds: u32) -> (Folder, PathBuf) {
-    let folder = Folder::new().unwrap();
-    let log = folder.path().unwrap().join("runs.log");
-    folder.write("ref.cu", program(RIGHT, &log, milliseconds)).unwrap();
-    folder.write("good.cu", program(OTHERWISE, &log, milliseconds)).unwrap();
-    folder.write("parts/square.cuh", HEADER).unwrap();
-    (folder, log)
-}
-
-fn runs(log: &Path) -> usize {
-    fs::read_to_string(log).unwrap_or_default().lines().count()
-}
-
 #[test]
 fn a_machine_behind_ssh_is_a_device_and_a_cut_connection_is_mended() {
     let Some(daemon) = Daemon::start() else { return };
-    let (machine, (folder, log)) = (Machine::new().unwrap(), folder(1500));
+    let (machine, (folder, log)) = (Machine::new().unwrap(), pair(1500).unwrap());
     let command = daemon.command("mine", &machine);
     let finished = finish(&mut ordering(&folder, &command, &VERIFY).unwrap()).unwrap();
     assert_eq!(finished.status, Some(0), "{}", finished.err);
@@ -142,8 +127,9 @@ fn a_machine_behind_ssh_is_a_device_and_a_cut_connection_is_mended() {
     let mut cut = ordering(&folder, &command, &VERIFY).unwrap();
     let child = cut.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let doer = machine.doer(None).unwrap();
-    let ssh = child_of(child.id(), "ssh");
-    kill(ssh, Signal::SIGKILL).unwrap();
+    let below = descendants(Pid::from_raw(i32::try_from(child.id()).unwrap()));
+    let ssh = below.iter().find(|process| process.name == "ssh").unwrap();
+    kill(Pid::from_raw(ssh.pid), Signal::SIGKILL).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -151,22 +137,10 @@ fn a_machine_behind_ssh_is_a_device_and_a_cut_connection_is_mended() {
     assert!(ends(doer, Duration::from_secs(10)));
 }
 
-/// The child of a process that runs a program of this name.
-fn child_of(parent: u32, name: &str) -> Pid {
-    let children = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        let (start, rest) = stat.rsplit_once(')')?;
-        let is_child = rest.split_whitespace().nth(1)? == parent.to_string();
-        (is_child && start.ends_with(&format!("({name}"))).then_some(Pid::from_raw(pid))
-    });
-    children.last().unwrap()
-}
-
 #[test]
 fn a_refused_key_and_a_host_that_is_not_there_are_said_in_the_words_of_ssh() {
     let Some(daemon) = Daemon::start() else { return };
-    let (machine, (folder, _)) = (Machine::bare().unwrap(), folder(0));
+    let (machine, (folder, _)) = (Machine::bare().unwrap(), pair(0).unwrap());
     let mut unknown = daemon.command("mine", &machine);
     unknown.iter_mut().filter(|word| *word == "127.0.0.1").for_each(|word| *word = "localhost".to_owned());
     let mut elsewhere = daemon.command("mine", &machine);

@@ -27,17 +27,22 @@ fn modules_and_what_they_import_are_verified_elsewhere() {
         .replace("class Model(", "class ModelNew(")
         .replace("scale(x, self.factor)", "x * self.factor");
     let wrong = candidate.replace("x * self.factor", "x * 3.1");
+    // What no JSON has a number for.
+    let nan = candidate.replace("x * self.factor", "x * float(\"nan\")");
     let folder = Folder::with(&[
         ("ref.py", REFERENCE.to_owned()),
         ("good.py", candidate),
         ("wrong.py", wrong),
+        ("nan.py", nan),
         ("parts/__init__.py", String::new()),
         ("parts/scaling.py", "def scale(x, factor):\n    return x * factor\n".to_owned()),
         ("parts/unused.py", "raise ImportError\n".to_owned()),
     ])
     .unwrap();
     let python = python();
-    for (candidate, status, answer) in [("good.py", 0, "correct"), ("wrong.py", 1, "wrong")] {
+    for (candidate, status, answer) in
+        [("good.py", 0, "correct"), ("wrong.py", 1, "wrong"), ("nan.py", 1, "wrong")]
+    {
         let arguments = [
             "verify",
             "--format",
@@ -59,8 +64,18 @@ fn modules_and_what_they_import_are_verified_elsewhere() {
         assert!(verdict["device"].as_str().unwrap().starts_with("cpu on "), "{verdict:#}");
         assert!(!finished.out.contains(&*machine.home().to_string_lossy()), "{}", finished.out);
     }
-    // Two modules that were named, the reference, the package and what is imported of it.
-    assert_eq!(machine.contents(), 5);
+    // Three modules that were named, the reference, the package and what is imported of it.
+    assert_eq!(machine.contents(), 6);
+}
+
+#[test]
+fn an_interpreter_that_is_missing_there_is_said_with_the_machine() {
+    let (machine, folder) = (Machine::bare().unwrap(), Folder::with(&[("ref.py", REFERENCE)]).unwrap());
+    let arguments = ["verify", "--device", "cpu", "--python", "/no/such/python", "ref.py", "ref.py::Model"];
+    let finished = finish(&mut ordering(&folder, &machine.command().unwrap(), &arguments).unwrap()).unwrap();
+    assert_eq!(finished.status, Some(3), "{}", finished.err);
+    let said = finished.err.starts_with("error: On ") && finished.err.contains("/no/such/python");
+    assert!(said, "{}", finished.err);
 }
 
 #[test]
