@@ -317,6 +317,8 @@ fn a_toolkit_that_is_missing_there_and_a_device_are_said_with_the_machine() {
     let (folder, _) = pair(0).unwrap();
     let machine = Machine::bare().unwrap();
     let finished = verify(&folder, &machine.command().unwrap());
+    let jobs = std::fs::read_dir(machine.kept().join("jobs")).unwrap().count();
+    assert_eq!(jobs, 0, "what was heard is kept");
     let here = finish(&mut folder.bare(&VERIFY).unwrap()).unwrap();
     assert_eq!((finished.status, here.status), (Some(3), Some(3)), "{}", finished.err);
     let same = here.err.trim_start_matches("error: ").trim();

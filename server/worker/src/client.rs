@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stitch_session::config::Worker;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::Files;
@@ -181,9 +182,14 @@ impl Elsewhere {
         let (inner, ordered) = (self.inner.clone(), self.inner.ordered.load(Ordering::SeqCst));
         tokio::spawn(async move {
             tokio::time::sleep(IDLE).await;
+            // Who orders something now waits for this, and then finds that there is none.
+            let mut known = inner.connection.lock().await;
             let is_idle = inner.at_work.load(Ordering::SeqCst) == 0;
-            if is_idle && inner.ordered.load(Ordering::SeqCst) == ordered {
-                Self { inner }.close().await;
+            let is_last = inner.ordered.load(Ordering::SeqCst) == ordered;
+            let connection = if is_idle && is_last { known.take() } else { None };
+            drop(known);
+            if let Some(connection) = connection {
+                connection.close().await;
             }
         });
     }
@@ -235,15 +241,17 @@ async fn done(
                 continue;
             }
             () = cancel.cancelled() => {
-                connection.say(ToWorker::Cancel { id: id.clone() }).await?;
-                // What it says meanwhile is of no use; that it says something is.
-                let ended = async { while let Some(message) = heard.recv().await {
-                    if matches!(message, FromWorker::Failed { .. } | FromWorker::Result { .. }) { break }
-                } };
-                let _ = tokio::time::timeout(CANCELLING, ended).await;
+                drop(sending);
+                let _ = tokio::time::timeout(CANCELLING, call_off(connection, id, &mut heard)).await;
                 return Err(WorkerError::Cancelled);
             }
         };
+        if matches!(message, Some(FromWorker::Result { .. } | FromWorker::Failed { .. })) {
+            // In this order: who waits to send something keeps others waiting.
+            sending = None;
+            // What came is here, also where the connection is lost just now.
+            let _ = connection.say(ToWorker::Done { id: id.clone() }).await;
+        }
         match message {
             None => return Err(connection.lost()),
             Some(FromWorker::Progress { message, share, .. }) => progress(&message, share),
@@ -252,7 +260,6 @@ async fn done(
                 sending = Some(Box::pin(files.send(contents, connection, progress)));
             }
             Some(FromWorker::Result { result, .. }) => {
-                connection.say(ToWorker::Done { id: id.clone() }).await?;
                 return serde_json::from_value(result).map_err(|error| {
                     WorkerError::Internal(format!(
                         "{} answered what is no outcome: {error}",
@@ -266,6 +273,19 @@ async fn done(
                 return Err(WorkerError::Failed { machine, kind: status, message: files.explained(message) });
             }
             Some(FromWorker::Hello { .. } | FromWorker::Beat | FromWorker::Refused { .. }) => {}
+        }
+    }
+}
+
+/// Says that a job is no longer wanted, and hears that it ended.
+async fn call_off(connection: &Connection, id: &str, heard: &mut mpsc::UnboundedReceiver<FromWorker>) {
+    if connection.say(ToWorker::Cancel { id: id.to_owned() }).await.is_err() {
+        return;
+    }
+    while let Some(message) = heard.recv().await {
+        if matches!(message, FromWorker::Failed { .. } | FromWorker::Result { .. }) {
+            let _ = connection.say(ToWorker::Done { id: id.to_owned() }).await;
+            return;
         }
     }
 }

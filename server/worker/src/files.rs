@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(files.contents().into_keys().collect::<Vec<_>>().len(), 4);
         let text = serde_json::to_string(&files.sent).unwrap();
         assert_eq!(serde_json::from_str::<Vec<Sent>>(&text).unwrap(), files.sent);
-        assert_eq!(files.roots, [root.clone()]);
+        assert_eq!(files.roots, std::slice::from_ref(&root));
 
         let odd = root.join(std::ffi::OsStr::from_bytes(b"\xff.bin"));
         std::fs::write(&odd, "x").unwrap();

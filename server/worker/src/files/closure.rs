@@ -29,7 +29,7 @@ pub fn of(wanted: &Wanted, most: usize) -> Result<Vec<PathBuf>, (PathBuf, io::Er
     for path in wanted.sources.iter().chain(&wanted.inputs) {
         let metadata = path.metadata().map_err(|error| (path.clone(), error))?;
         if metadata.is_dir() {
-            search.add_folder(path, most)?;
+            search.add_folder(path, most, true)?;
         } else if metadata.is_file() {
             search.add(clean(path));
         } else {
@@ -37,7 +37,7 @@ pub fn of(wanted: &Wanted, most: usize) -> Result<Vec<PathBuf>, (PathBuf, io::Er
         }
     }
     for folder in &wanted.folders {
-        search.add_folder(folder, most)?;
+        search.add_folder(folder, most, false)?;
     }
     let database = wanted.workspace.join("compile_commands.json");
     for path in [database, wanted.workspace.join("build/compile_commands.json")] {
@@ -110,8 +110,14 @@ impl<'a> Search<'a> {
         rests.into_iter().any(|rest| !is_hidden(rest))
     }
 
-    /// Adds all of a folder but what is hidden, as a build of a person's own copies it.
-    fn add_folder(&mut self, folder: &Path, most: usize) -> Result<(), (PathBuf, io::Error)> {
+    /// Adds all of a folder but what is hidden, as a build of a person's own copies it. A link's file goes there as a file: in a folder that a
+    /// person listed wherever it lies, as data often does.
+    fn add_folder(
+        &mut self,
+        folder: &Path,
+        most: usize,
+        is_listed: bool,
+    ) -> Result<(), (PathBuf, io::Error)> {
         let mut waiting = vec![folder.to_owned()];
         while let Some(folder) = waiting.pop() {
             let entries = fs::read_dir(&folder).map_err(|error| (folder.clone(), error))?;
@@ -122,8 +128,7 @@ impl<'a> Search<'a> {
                 let path = entry.path();
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => waiting.push(path),
-                    Ok(kind) if kind.is_file() => self.add(clean(&path)),
-                    // A link's file goes there as a file.
+                    Ok(kind) if kind.is_file() || is_listed && path.is_file() => self.add(clean(&path)),
                     _ => self.consider(&path),
                 }
                 if self.found.len() > most {
@@ -342,6 +347,11 @@ mod tests {
         let listed =
             |root: &Path| Wanted { inputs: vec![root.join("w/../key")], ..Wanted::of(&root.join("w")) };
         assert_eq!(found(&files, listed), ["key"]);
+        let folder = |root: &Path| {
+            named(root, &[]);
+            Wanted { inputs: vec![root.join("w")], ..Wanted::of(&root.join("elsewhere")) }
+        };
+        assert_eq!(found(&files, folder), ["w/a.cu", "w/data", "w/data.bin", "w/env.bin", "w/key.bin"]);
     }
 
     #[test]
