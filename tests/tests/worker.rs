@@ -126,12 +126,8 @@ fn files_of_this_machine_are_not_looked_for_on_the_other_one() {
 }
 
 #[test]
-fn odd_names_here_and_a_cache_behind_a_link_there_come_out_as_they_are_here() {
+fn odd_names_travel() {
     let machine = Machine::new().unwrap();
-    let (link, disk) = (machine.home().join("link"), machine.home().join("disk"));
-    std::fs::create_dir(&disk).unwrap();
-    std::os::unix::fs::symlink(&disk, &link).unwrap();
-    let machine = machine.with("STITCHCUDA_CACHE_DIR", &link.display().to_string());
     let none = std::path::Path::new("/dev/null");
     let folder = Folder::with(&[
         ("my π/ref's (1).cu", program(RIGHT, none, 0)),
@@ -149,10 +145,31 @@ fn odd_names_here_and_a_cache_behind_a_link_there_come_out_as_they_are_here() {
             finish(&mut ordering(&folder, &machine.command().unwrap(), &arguments).unwrap()).unwrap();
         let verdict = finished.json().unwrap();
         assert_eq!((finished.status, &verdict["answer"]), (Some(status), &json!(answer)), "{verdict:#}");
-        for there in [&link, &disk] {
-            let kept = there.join("worker");
-            assert!(!finished.out.contains(&*kept.to_string_lossy()), "{}", finished.out);
-        }
+    }
+}
+
+#[test]
+fn what_is_said_there_of_a_file_is_at_its_path_here() {
+    let machine = Machine::new().unwrap();
+    // Homes often lie behind a link.
+    let (link, disk) = (machine.home().join("link"), machine.home().join("disk"));
+    std::fs::create_dir(&disk).unwrap();
+    std::os::unix::fs::symlink(&disk, &link).unwrap();
+    let machine = machine.with("STITCHCUDA_CACHE_DIR", &link.display().to_string());
+    let folder = folder();
+    let build = "readlink -f square.cuh; exit 1";
+    let toml = format!(
+        "[target.own]\nfiles = ['../ref.cu']\ninputs = ['../parts/square.cuh']\nbuild = '{build}'\nrun = './a'\n"
+    );
+    folder.write("own/stitchcuda.toml", toml).unwrap();
+    let arguments = ["verify", "--device", "sim:h200", "own", "../good.cu"];
+    let mut ordering = ordering(&folder, &machine.command().unwrap(), &arguments).unwrap();
+    let finished = finish(ordering.current_dir(folder.path().unwrap().join("own"))).unwrap();
+    let header = folder.path().unwrap().join("parts/square.cuh").display().to_string();
+    let line = finished.err.lines().find(|line| line.contains("square.cuh")).unwrap_or_default();
+    assert!(line.ends_with(&header), "{}", finished.err);
+    for there in [link, disk] {
+        assert!(!line.contains(&*there.to_string_lossy()), "{}", finished.err);
     }
 }
 

@@ -92,7 +92,12 @@ fn a_kernel_is_optimised_elsewhere_and_edited_here() {
 fn what_two_jobs_want_at_once_travels_once() {
     let machine = Machine::new().unwrap();
     let log = machine.home().join("traffic");
-    let command = machine.shell(&format!("tee -a '{}' | WORKER", log.display())).unwrap();
+    // What is on its way when the second one is ordered takes its time.
+    let slow = format!(
+        "tee -a '{}' | {{ dd bs=1 count=300000 status=none; sleep 3; cat; }} | WORKER",
+        log.display()
+    );
+    let command = machine.shell(&slow).unwrap();
     let text = format!("#include \"large.cuh\"\n{TEXT}");
     let mut editor = Editor::elsewhere(&text, &command, plugin());
     let large = "// a line that nobody reads\n".repeat(100_000);

@@ -27,6 +27,7 @@ fn modules_and_what_they_import_are_verified_elsewhere() {
         .replace("class Model(", "class ModelNew(")
         .replace("scale(x, self.factor)", "x * self.factor");
     let wrong = candidate.replace("x * self.factor", "x * 3.1");
+    let raises = candidate.replace("return x * self.factor", "raise ValueError(__file__)");
     // What no JSON has a number for.
     let nan = candidate.replace("x * self.factor", "x * float(\"nan\")");
     let folder = Folder::with(&[
@@ -34,15 +35,19 @@ fn modules_and_what_they_import_are_verified_elsewhere() {
         ("good.py", candidate),
         ("wrong.py", wrong),
         ("nan.py", nan),
+        ("raises.py", raises),
         ("parts/__init__.py", String::new()),
         ("parts/scaling.py", "def scale(x, factor):\n    return x * factor\n".to_owned()),
         ("parts/unused.py", "raise ImportError\n".to_owned()),
     ])
     .unwrap();
     let python = python();
-    for (candidate, status, answer) in
-        [("good.py", 0, "correct"), ("wrong.py", 1, "wrong"), ("nan.py", 1, "wrong")]
-    {
+    for (candidate, status, answer) in [
+        ("good.py", 0, "correct"),
+        ("wrong.py", 1, "wrong"),
+        ("nan.py", 1, "wrong"),
+        ("raises.py", 1, "crashed"),
+    ] {
         let arguments = [
             "verify",
             "--format",
@@ -64,8 +69,8 @@ fn modules_and_what_they_import_are_verified_elsewhere() {
         assert!(verdict["device"].as_str().unwrap().starts_with("cpu on "), "{verdict:#}");
         assert!(!finished.out.contains(&*machine.home().to_string_lossy()), "{}", finished.out);
     }
-    // Three modules that were named, the reference, the package and what is imported of it.
-    assert_eq!(machine.contents(), 6);
+    // Four modules that were named, the reference, the package and what is imported of it.
+    assert_eq!(machine.contents(), 7);
 }
 
 #[test]
