@@ -11,7 +11,7 @@ import os
 import random
 import sys
 import warnings
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
@@ -25,6 +25,8 @@ listdir = os.listdir
 read = os.read
 open_file = os.open
 close = os.close
+_affinity = getattr(os, "sched_getaffinity", None)
+_set_affinity = getattr(os, "sched_setaffinity", None)
 
 copy_ = _Base.copy_
 clone = _Base.clone
@@ -102,6 +104,31 @@ def seed(value: int) -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(value & 0xFFFFFFFF)
+
+
+class Pinned:
+    """Keeps this thread on one processor while it lasts. `None` leaves it where it is, as does a system that refuses."""
+
+    def __init__(self, processor: Optional[int]) -> None:
+        self._processor = processor
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        if self._processor is None or _set_affinity is None:
+            return
+        try:
+            before = _affinity(0)
+            _set_affinity(0, {self._processor})
+            self._before = before
+        except (OSError, ValueError):
+            pass
+
+    def __exit__(self, *_: Any) -> None:
+        if self._before is not None:
+            try:
+                _set_affinity(0, self._before)
+            except OSError:
+                pass
 
 
 class Device:

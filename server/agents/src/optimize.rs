@@ -35,7 +35,7 @@ use crate::{Plan, Task};
 pub enum Event<'a> {
     /// A stage of the loop began.
     Stage {
-        /// Its name: `planning`, `coding`, `building the candidate`.
+        /// Its name: `planning`, `coding`, `building both`.
         stage: &'a str,
         /// What it is about: the task.
         about: &'a str,

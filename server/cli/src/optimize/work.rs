@@ -18,7 +18,7 @@ use stitch_session::CancellationToken;
 use stitch_session::config::Config;
 use stitch_session::config::Device;
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
-use stitch_verifier::measure::{MeasureError, Measurement};
+use stitch_verifier::measure::{Harnesses, MeasureError, Measurement};
 use stitch_verifier::program::{Builder, RunError, Target};
 use stitch_verifier::simulation::SimulationError;
 use stitch_verifier::torch::machine::Machine;
@@ -123,6 +123,7 @@ impl Judge {
                     tolerance: manifest.tolerance,
                     time_limit,
                     executable,
+                    harnesses: Harnesses::default(),
                 };
                 let (tolerance, precision) = (manifest.tolerance, manifest.precision);
                 Judgement::Cuda(Box::new(CudaJudgement { target, measurement, tolerance, precision }))

@@ -13,7 +13,7 @@ use stitch_session::config::{Config, Precision};
 use stitch_session::jobs::{Context, JobError};
 use stitch_verifier::declared::Declared;
 use stitch_verifier::harness::Answers;
-use stitch_verifier::measure::Measurement;
+use stitch_verifier::measure::{Harnesses, Measurement};
 use stitch_verifier::program::{self, Builder, Program, Target};
 use stitch_verifier::torch::find::Asked;
 use stitch_verifier::torch::machine::Machine;
@@ -199,6 +199,7 @@ impl Judging {
                     tolerance,
                     time_limit,
                     executable: std::env::current_exe()?,
+                    harnesses: Harnesses::default(),
                 },
                 tolerance,
                 precision,

@@ -11,6 +11,7 @@ use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
 use super::cost::{Cost, KernelCost};
+use super::harnesses::{Key, Ready};
 use super::pick::{self, Change};
 use super::sample::{Contest, Interval, PATIENCE};
 use super::stopwatch::{Failure, Stopwatch, microseconds};
@@ -33,6 +34,8 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// What was not looked at, in sentences.
     pub not_checked: Vec<String>,
+    /// Whether nothing was timed, since a device does the same for both.
+    pub is_same_code: bool,
 }
 
 /// What is said of a number that was measured in harnesses.
@@ -161,10 +164,10 @@ impl Work<'_> {
     async fn kernel_baselines(&self, version: &Target, kernels: &[String]) -> Result<Measured, Failure> {
         let (mut costs, mut report) = (Vec::new(), Report::default());
         for kernel in kernels {
-            let built = self.built_harness(version, kernel).await?;
+            let ready = self.built_harness(version, kernel).await?;
             let timing = {
                 let _held = hold(&self.measurement.builder.device, self.cancel).await?;
-                self.stopwatch().harnesses(&[&built]).await?
+                self.stopwatch().harnesses(&[&ready.built]).await?
             };
             let time = microseconds(&timing.rounds, 0).ok_or(MeasureError::Unresolved)?;
             let counted =
@@ -194,15 +197,19 @@ impl Work<'_> {
         host: bool,
     ) -> Result<Comparison, Failure> {
         let mut sums: Vec<[f64; 2]> = Vec::new();
-        let mut changed = Vec::new();
+        let (mut changed, mut same) = (Vec::new(), Vec::new());
         let mut is_side_by_side = true;
         for kernel in kernels {
             (self.progress)("building harnesses to time");
-            let built =
+            let (one, other) =
                 tokio::try_join!(self.built_harness(before, kernel), self.built_harness(after, kernel))?;
+            if one.does_the_same(&other) {
+                same.push(format!("`{kernel}`"));
+                continue;
+            }
             let timing = {
                 let _held = hold(&self.measurement.builder.device, self.cancel).await?;
-                self.stopwatch().harnesses(&[&built.0, &built.1]).await?
+                self.stopwatch().harnesses(&[&one.built, &other.built]).await?
             };
             is_side_by_side &= timing.is_side_by_side;
             let rounds: Vec<[f64; 2]> = timing.rounds.iter().map(|round| [round[0], round[1]]).collect();
@@ -213,10 +220,14 @@ impl Work<'_> {
                 sum[1] += round[1];
             }
         }
-        let ratio = Contest::of(&sums).ok_or(MeasureError::Unresolved)?.ratio;
+        let is_same_code = changed.is_empty();
+        let ratio = match is_same_code {
+            true => Interval { median: 1.0, low: 1.0, high: 1.0, samples: 0 },
+            false => Contest::of(&sums).ok_or(MeasureError::Unresolved)?.ratio,
+        };
         let device = self.measurement.builder.device.to_string();
         let (kernels_before, kernels_after) = beside(to_beat, &changed);
-        let mut not_checked = vec![UNVARIED.to_owned()];
+        let mut not_checked = if is_same_code { Vec::new() } else { vec![UNVARIED.to_owned()] };
         if host {
             not_checked.push("Host code differs too; what that takes was not timed.".to_owned());
         }
@@ -224,6 +235,12 @@ impl Work<'_> {
         let mut notes = notes(&after.kernels);
         if !is_side_by_side {
             notes.push(APART.to_owned());
+        }
+        if !same.is_empty() {
+            notes.push(format!(
+                "nvcc makes the same machine code of {} as before, so that was not timed again.",
+                same.join(", ")
+            ));
         }
         if let Some(time) = &mut after.time {
             time.notes.clone_from(&notes);
@@ -234,6 +251,7 @@ impl Work<'_> {
             ratio,
             notes,
             not_checked,
+            is_same_code,
         })
     }
 
@@ -255,14 +273,26 @@ impl Work<'_> {
             ratio: contest.ratio,
             notes,
             not_checked: vec!["What the timed runs of the program gave was not compared.".to_owned()],
+            is_same_code: false,
         })
     }
 
-    async fn built_harness(&self, version: &Target, kernel: &str) -> Result<Built, MeasureError> {
-        let scratch = scratch()?;
+    /// The harness around a version's kernel, built, or kept from an earlier build.
+    async fn built_harness(&self, version: &Target, kernel: &str) -> Result<Ready, MeasureError> {
         let harness = self.harness(version, kernel, harness::write_timed)?;
-        let program = harness_program(&harness.text, &harness.path, kernel, &scratch)?;
-        Ok(build(&self.measurement.builder, &program, self.cancel).await?)
+        let path = path_of(version)?;
+        let (kept, key) = (&self.measurement.harnesses, Key::of(&harness, &path)?);
+        let built = match kept.get(key) {
+            Some(built) => built,
+            None => {
+                let scratch = scratch()?;
+                let program = harness_program(&harness.text, &harness.path, kernel, &scratch)?;
+                let built = build(&self.measurement.builder, &program, self.cancel).await?;
+                kept.put(key, &built);
+                built
+            }
+        };
+        Ok(Ready::new(built, &harness, &path))
     }
 
     /// The harness of the reference's kernel around a version's.

@@ -189,7 +189,11 @@ impl CudaJudgement {
         verdict.not_checked.retain(|sentence| sentence != verify::UNTIMED);
         verdict.not_checked.extend(comparison.not_checked.iter().cloned());
         verdict.notes.extend(comparison.notes.iter().cloned());
-        let (outcome, said) = decided(comparison.ratio.low, &timed(&comparison));
+        let (outcome, said) = if comparison.is_same_code {
+            (Outcome::NotBetter, SAME_CODE.to_owned())
+        } else {
+            decided(comparison.ratio.low, &timed(&comparison))
+        };
         let measured = Measured { cost: comparison.after, report: Arc::default() };
         Ok(Evaluated {
             verdict: Some(judged.verdict),
@@ -241,6 +245,9 @@ impl CudaJudgement {
     }
 }
 
+/// What is said of a candidate that only reads otherwise.
+const SAME_CODE: &str = "right, but no better: nvcc makes the same machine code of it as of the best so far, launched alike, so there is nothing to time";
+
 /// The verdict with the candidate's file by its name alone: where its run lies is of no use to anyone, and no business of an endpoint.
 fn without_folder(mut verdict: Verdict, path: &Path) -> Verdict {
     let folder = path.parent().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
@@ -280,7 +287,14 @@ mod tests {
         ] {
             let ratio = Interval { median, low, high, samples: 9 };
             let (before, after) = (process(100.0 * median), process(100.0));
-            let comparison = Comparison { before, after, ratio, notes: Vec::new(), not_checked: Vec::new() };
+            let comparison = Comparison {
+                before,
+                after,
+                ratio,
+                notes: Vec::new(),
+                not_checked: Vec::new(),
+                is_same_code: false,
+            };
             let (decided, said) = decided(comparison.ratio.low, &timed(&comparison));
             assert_eq!(decided, outcome, "{said}");
             assert!(said.contains(&format!("{low:.3} to {high:.3} at 95%")), "{said}");
