@@ -137,6 +137,11 @@ fn options_reach_the_program_and_a_dying_server_is_left_alone_in_the_end() {
 }
 
 #[test]
+fn another_program_or_another_trust_starts_another_server() {
+    passes("another");
+}
+
+#[test]
 fn a_plan_and_verdicts_are_shown_beside_the_text() {
     passes("plan_verify");
 }

@@ -61,38 +61,6 @@ t.run(function()
     t.check(options.is_trusted('/mine') == case[2], vim.inspect(case))
   end
 
-  -- A server is told of the program and of trust once, so another of them starts another server, and the same again does not.
-  vim.g.stitchcuda = {}
-  local file, first = t.open('e.cu')
-  local function another(than)
-    return t.wait('another server', function()
-      local now = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = file })[1]
-      return now and now.initialized and now.id ~= than.id and now
-    end)
-  end
-  vim.g.stitchcuda = { trusted = false }
-  local untrusted = another(first)
-  t.wait('its status', function()
-    return require('stitchcuda').server_status().restricted
-  end)
-  vim.g.stitchcuda = { trusted = false, heat = false }
-  t.pause(500)
-  t.check(t.attached(file).id == untrusted.id, 'the same server')
-  local program = vim.fn.exepath('stitchcuda')
-  vim.g.stitchcuda = { cmd = { 'env', 'STITCHCUDA_TEST_MARK=1', program } }
-  local marked = another(untrusted)
-  local process = vim.api.nvim_get_proc_children(vim.fn.getpid())[1]
-  local environment = vim.fn.readblob(('/proc/%d/environ'):format(process))
-  t.check(environment:find('STITCHCUDA_TEST_MARK=1', 1, true), 'it is the program of the new option')
-  t.wait('its status', function()
-    return require('stitchcuda').server_status() and not require('stitchcuda').server_status().restricted
-  end)
-  vim.cmd('bwipeout!')
-  marked:stop()
-  t.wait('its end', function()
-    return marked:is_stopped()
-  end)
-
   -- Killed again and again, it is left alone in the end, and that is said.
   vim.g.stitchcuda = {}
   local bufnr = t.open('e.cu')

@@ -3,7 +3,7 @@ import * as assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as vscode from "vscode";
 import { LanguageClient, RevealOutputChannelOn } from "vscode-languageclient/node";
-import { findings, open, ours, until } from "../harness";
+import { findings, open, ours, skipped, until } from "../harness";
 import type { Scenarios } from "../suite";
 
 function other(name: string, language: string, command: string, args: string[]): LanguageClient {
@@ -84,7 +84,7 @@ export const beside: Scenarios = {
   "clangd and we, on one .cu file": async () => {
     const clangd = process.env.STITCHCUDA_TEST_CLANGD;
     if (!clangd) {
-      return "SKIPPED: there is no clangd";
+      return skipped("there is no clangd");
     }
     // Without its own CUDA headers clangd knows no `__global__`, and says so on the line where only nvcc sees what is wrong.
     const text = `#ifdef __NVCC__
@@ -112,7 +112,7 @@ int twice(int unused_name) { return undeclared_name; }
   "Pyright and we, on one .py file": async () => {
     const pyright = process.env.STITCHCUDA_TEST_PYRIGHT;
     if (!pyright || !fs.existsSync(pyright)) {
-      return "SKIPPED: there is no Pyright";
+      return skipped("there is no Pyright");
     }
     const text = `import torch\n\ndef total(batches: list[torch.Tensor]) -> float:\n    sum = 0.0\n    for batch in batches:\n        loss = torch.relu(batch).sum()\n        sum += loss.item()\n    return undeclared_name\n`;
     const client = other("pyright", "python", process.execPath, [pyright, "--stdio"]);

@@ -7,8 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::npm;
-use crate::test::{install_package, step};
+use super::{are_required, npm};
+use crate::machine::install_package;
+use crate::test::step;
 
 /// The release that the plugin is tested with: the first line that it supports, as `tests/src/neovim.rs` has it.
 const NEOVIM: &str = "0.11.4";
@@ -43,18 +44,20 @@ pub fn install(cache: &Path) -> Result<()> {
     fs::rename(&installed, &link).with_context(|| format!("making {}", link.display()))
 }
 
-/// Checks the form of the plugin's Lua. What is not to be had on this machine is skipped, and said.
+/// Checks the form of the plugin's Lua. What is not to be had on this machine is skipped, and said, unless editors are required.
 ///
 /// # Errors
-/// The Lua is not formatted, or luacheck finds something.
+/// The Lua is not formatted, or luacheck finds something; or, where editors are required, one of both can't be had.
 pub fn lint(root: &Path, cache: &Path) -> Result<()> {
     let plugin = root.join("editors/neovim");
     match stylua(cache) {
         Ok(stylua) => step(Command::new(stylua).args(["--check", "."]).current_dir(&plugin))?,
+        Err(error) if are_required() => return Err(error),
         Err(error) => eprintln!("{error:#}; the format of Lua is not checked"),
     }
     match luacheck() {
         Ok(()) => step(Command::new("luacheck").args(["--quiet", "."]).current_dir(&plugin)),
+        Err(error) if are_required() => Err(error),
         Err(error) => {
             eprintln!("{error:#}; Lua is not linted");
             Ok(())

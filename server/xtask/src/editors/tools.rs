@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::npm;
-use crate::test::{install_package, step};
+use crate::machine::install_package;
+use crate::test::step;
 
 /// What is installed. The selectors of the scenarios are of this version of VS Code.
 const CODE_SERVER: &str = "code-server@4.139.1";
