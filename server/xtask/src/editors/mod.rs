@@ -38,6 +38,9 @@ pub fn are_required() -> bool {
 /// # Errors
 /// A test failed; or, where editors are required, one can't be had.
 pub fn test(surroundings: &Surroundings) -> Result<()> {
+    if cfg!(target_os = "linux") {
+        neovim::test_packed(surroundings)?;
+    }
     match tools::vscode(&surroundings.target) {
         Ok(tools) => vscode::test(surroundings, &tools)?,
         Err(error) if are_required() => return Err(error),
