@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Tests of the extension in real VS Code.
+// Tests of the extension in VS Code, as code-server has it.
 //
 //   node test/run.mjs --tools DIR --out DIR --server FILE --toolkit DIR --endpoint FILE [--vsix FILE] [--bundle FILE] [--only NAME]
 //

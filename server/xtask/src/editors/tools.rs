@@ -1,4 +1,4 @@
-//! Real VS Code for tests, from the package registries: code-server (the workbench and a Node extension host, on loopback), the Node.js it
+//! VS Code for tests, from the package registries: code-server (the workbench and a Node extension host, on loopback), the Node.js it
 //! needs, a driver for Chromium, and Pyright to run beside us. Nothing of it ships, and nothing of the user's is touched.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! The extension for VS Code: how it is built, packed, and tested in the real editor.
+//! The extension for VS Code: how it is built, packed, and tested in VS Code as code-server has it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
