@@ -40,6 +40,11 @@ test("the same fault in other words is the same", () => {
       said("warning", 2, [6, 12], 'variable "unused" was declared but never referenced'),
       said("warning", 2, [6, 12], "Unused variable 'unused'"),
     ],
+    [
+      said("warning", 3, [0, 1], 'missing return statement at end of non-void function "no_return" [940-D]'),
+      said("warning", 3, [0, 1], "Non-void function does not return a value"),
+    ],
+    [said("warning", 4, [53, 55], "shift count is too large [63-D]"), said("warning", 4, [50, 52], "Shift count >= width of type")],
   ];
   for (const [ours, theirs] of rows) {
     assert.ok(isSame(ours, theirs) && isSame(theirs, ours), ours.message);

@@ -37,8 +37,8 @@ interface Case {
   edited: string;
   /** One of ours that stays. */
   code: string;
-  /** An error of ours that the other server finds as well: a name in its message. */
-  common?: string;
+  /** An error and a warning of ours that the other server finds as well: words of their messages. */
+  common?: string[];
   /** One that it does not, on a line where it finds another. */
   own?: string;
 }
@@ -49,9 +49,9 @@ async function sideBySide(client: LanguageClient, { name, text, edited, code, co
     const { uri } = editor.document;
     const others = (): vscode.Diagnostic[] => vscode.languages.getDiagnostics(uri).filter((found) => found.source !== "stitchcuda");
     const about = (name?: string): number => ours(uri).filter((found) => name && found.message.includes(name)).length;
-    const commons = (): number => about(common);
+    const commons = (): number => (common ?? []).reduce((count, words) => count + about(words), 0);
     await findings(uri, code);
-    await until("what we know alone", () => !common || commons() > 0);
+    await until("what we know alone", () => (common ?? []).every((words) => about(words) > 0));
     const alone = ours(uri).length;
     const doubled = commons();
     await client.start();
@@ -97,6 +97,7 @@ __global__ void k(float* y) {
   y[threadIdx.x] = powf(y[threadIdx.x], 2.0f);
 }
 int twice(int unused_name) { return undeclared_name; }
+long wide() { return 1 << 40; }
 `;
     const client = other("clangd", "cuda-cpp", clangd, ["--background-index=false"]);
     return sideBySide(client, {
@@ -104,7 +105,7 @@ int twice(int unused_name) { return undeclared_name; }
       text,
       edited: "// another line\n",
       code: "static/pow-small-exponent",
-      common: "undeclared_name",
+      common: ["undeclared_name", "shift count"],
       own: "only_for_nvcc",
     });
   },
