@@ -19,6 +19,7 @@ mod closed;
 mod compile;
 mod configuration;
 mod dependents;
+mod disk;
 mod documents;
 mod elsewhere;
 mod frames;

@@ -11,7 +11,7 @@ use stitch_agents::optimize::{CudaJudgement, Judgement, TorchJudgement, aim_pyth
 use stitch_session::config::{Config, Surroundings};
 use stitch_toolchain::discovery::Search;
 use stitch_toolchain::environment::Environment;
-use stitch_verifier::measure::Measurement;
+use stitch_verifier::measure::{Harnesses, Measurement};
 use stitch_verifier::program;
 use stitch_verifier::torch::find::Asked;
 use tokio_util::sync::CancellationToken;
@@ -116,6 +116,7 @@ impl Here {
                     tolerance,
                     time_limit: settings.time_limit,
                     executable: self.executable.clone(),
+                    harnesses: Harnesses::default(),
                 };
                 let target = target.clone();
                 Judgement::Cuda(Box::new(CudaJudgement { target, measurement, tolerance, precision }))
