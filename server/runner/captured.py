@@ -63,6 +63,7 @@ set_default_dtype = torch.set_default_dtype
 get_default_dtype = torch.get_default_dtype
 _seed_torch = torch.manual_seed
 _seed_python = random.seed
+_release = torch.cuda.empty_cache
 _synchronize = getattr(torch._C, "_cuda_synchronize", None)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 0)
@@ -149,6 +150,11 @@ class Device:
         # A launch that failed is told to whoever launches next.
         zero_(self._touched)
         _synchronize()
+
+    def release(self) -> None:
+        """Gives memory that nobody uses back to the GPU, so that what is allocated next lies where it would in a new process."""
+        if self.is_cuda:
+            _release()
 
     def free(self) -> int:
         """Free memory of the GPU in bytes, what torch holds unused included."""

@@ -23,6 +23,9 @@ struct Example {
     size_for_a_gpu: &'static str,
 }
 
+/// Seconds after which no further attempt at a program begins: a demonstration is watched. `stitchcuda runs resume` goes on with what is left.
+const SECONDS: u64 = 70;
+
 const EXAMPLES: [Example; 3] = [
     Example {
         name: "transpose.cu",
@@ -95,7 +98,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             writeln!(out, "\n== {name} {}\n", "=".repeat(100usize.saturating_sub(name.len())))?;
         }
-        let ended = optimize::run(&optimize::Arguments::of_demo(path, arguments.format), out)?;
+        let ended = optimize::run(&optimize::Arguments::of_demo(path, arguments.format, SECONDS), out)?;
         status = status.worse(ended);
         if ended == Status::Interrupted {
             break;

@@ -31,7 +31,7 @@ pub(crate) use counted::twin;
 pub use harnesses::Harnesses;
 pub(crate) use table::interval;
 pub use table::table;
-pub use timed::{Comparison, compare};
+pub use timed::{Comparison, build_ahead, compare};
 
 use crate::harness::{self, Answers, Subject};
 use crate::program::{BuildError, Builder, End, Program, RunDevice, RunError, Running, Target, build, run};

@@ -93,11 +93,7 @@ pub async fn compare(
     let work = Work { measurement, reference, progress, cancel };
     let (kernels, mut why) = work.kernels()?;
     if !kernels.is_empty() {
-        let change = match reference {
-            Target::Kernel { .. } => Change::Kernels { kernels, host: false },
-            Target::Program(_) => pick::change(&text(before)?, &text(after)?, &kernels),
-        };
-        match change {
+        match work.change([before, after], kernels)? {
             Change::Elsewhere(clause) => clause.clone_into(&mut why),
             Change::Kernels { kernels, host } => {
                 match work.contests([before, after], &kernels, to_beat, host).await {
@@ -108,6 +104,26 @@ pub async fn compare(
         }
     }
     work.processes([before, after], &why).await
+}
+
+/// Builds what [`compare`] will time, which is kept until then. Whatever is wrong is said there.
+pub async fn build_ahead(
+    measurement: &Measurement,
+    reference: &Target,
+    [before, after]: [&Target; 2],
+    cancel: &CancellationToken,
+) {
+    let work = Work { measurement, reference, progress: &|_| {}, cancel };
+    let Ok((kernels, _)) = work.kernels() else { return };
+    if kernels.is_empty() {
+        return;
+    }
+    let Ok(Change::Kernels { kernels, .. }) = work.change([before, after], kernels) else { return };
+    for kernel in &kernels {
+        let both =
+            futures::future::join(work.built_harness(before, kernel), work.built_harness(after, kernel));
+        let _ = both.await;
+    }
 }
 
 /// One measurement of a target.
@@ -145,6 +161,14 @@ impl Work<'_> {
         })
     }
 
+    /// What differs between two versions.
+    fn change(&self, [before, after]: [&Target; 2], kernels: Vec<String>) -> Result<Change, MeasureError> {
+        Ok(match self.reference {
+            Target::Kernel { .. } => Change::Kernels { kernels, host: false },
+            Target::Program(_) => pick::change(&text(before)?, &text(after)?, &kernels),
+        })
+    }
+
     /// Why the whole program is timed after kernels could not be, in a clause; an error where that is no way either.
     fn fall_back(&self, failure: Failure) -> Result<String, MeasureError> {
         match (self.reference, failure) {
@@ -163,16 +187,21 @@ impl Work<'_> {
 
     async fn kernel_baselines(&self, version: &Target, kernels: &[String]) -> Result<Measured, Failure> {
         let (mut costs, mut report) = (Vec::new(), Report::default());
-        for kernel in kernels {
-            let ready = self.built_harness(version, kernel).await?;
+        // All that needs the processor alone first, at once.
+        let prepared = kernels.iter().map(async |kernel| {
+            let harness = self.harness(version, kernel, harness::write)?;
+            let (ready, counted) = tokio::join!(
+                self.built_harness(version, kernel),
+                counted::of(self.measurement, &harness, self.cancel)
+            );
+            Ok::<_, MeasureError>((kernel, ready?, counted))
+        });
+        for (kernel, ready, counted) in futures::future::try_join_all(prepared).await? {
             let timing = {
                 let _held = hold(&self.measurement.builder.device, self.cancel).await?;
                 self.stopwatch().harnesses(&[&ready.built]).await?
             };
             let time = microseconds(&timing.rounds, 0).ok_or(MeasureError::Unresolved)?;
-            let counted =
-                counted::of(self.measurement, &self.harness(version, kernel, harness::write)?, self.cancel)
-                    .await;
             let traffic = counted.as_ref().and_then(|counted| counted.traffic);
             report.kernels.extend(counted.into_iter().flat_map(|counted| counted.report.kernels));
             costs.push(KernelCost {

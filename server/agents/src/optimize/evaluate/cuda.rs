@@ -114,7 +114,18 @@ impl CudaJudgement {
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
         let targets = [&reference.path, &candidate.path].map(|path| self.target_at(path.clone()));
-        let verdict = match self.verify(&targets, progress, cancel).await {
+        let best = self.target_at(to_beat.path.to_owned());
+        let verified = self.verify(&targets, progress, cancel);
+        let verified = match self.measurement.builder.device {
+            // Most candidates are right, and so are timed.
+            RunDevice::Cuda { .. } => {
+                let built =
+                    measure::build_ahead(&self.measurement, &targets[0], [&best, &targets[1]], cancel);
+                tokio::join!(verified, built).0
+            }
+            RunDevice::Simulator(_) => verified.await,
+        };
+        let verdict = match verified {
             Ok(verdict) => without_folder(verdict, &candidate.path),
             // The reference was measured before, so what is not found is not in the candidate.
             Err(error @ (VerifyError::Kernel(_) | VerifyError::Plan(_))) => {
@@ -133,7 +144,7 @@ impl CudaJudgement {
         }
         let judged = Judged { verdict, path: &candidate.path };
         match self.measurement.builder.device {
-            RunDevice::Cuda { .. } => self.time(judged, &targets, to_beat, progress, cancel).await,
+            RunDevice::Cuda { .. } => self.time(judged, &targets, (&best, to_beat), progress, cancel).await,
             RunDevice::Simulator(_) => self.estimate(judged, &targets, to_beat.cost, progress, cancel).await,
         }
     }
@@ -168,19 +179,12 @@ impl CudaJudgement {
         &self,
         mut judged: Judged<'_>,
         [reference, candidate]: &[Target; 2],
-        to_beat: &ToBeat<'_>,
+        (best, to_beat): (&Target, &ToBeat<'_>),
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
-        let best = self.target_at(to_beat.path.to_owned());
-        let compared = measure::compare(
-            &self.measurement,
-            reference,
-            [&best, candidate],
-            to_beat.cost,
-            progress,
-            cancel,
-        );
+        let compared =
+            measure::compare(&self.measurement, reference, [best, candidate], to_beat.cost, progress, cancel);
         let comparison = match compared.await {
             Ok(comparison) => comparison,
             Err(error) => return judged.unmeasured(error),
