@@ -57,7 +57,8 @@ pub fn times(many: u64) -> String {
     if many == 1 { "once".to_owned() } else { format!("{} times", count(many)) }
 }
 
-fn three_digits(value: f64) -> String {
+/// A number with three digits, or more where it is large.
+pub(crate) fn three_digits(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),
         value if value < 100.0 => format!("{value:.1}"),

@@ -9,6 +9,7 @@ pub mod ladder;
 mod lower;
 pub mod ncu;
 pub mod nsys;
+pub mod peaks;
 pub mod remember;
 pub mod simulated;
 pub mod sources;

@@ -79,7 +79,7 @@ impl<'a> Page<'a> {
             summary: summary(profile),
             program,
             launches,
-            python: python.map(PythonView::of),
+            python: python.map(|python| PythonView::of(python, profile)),
             defects: profile.defects.iter().map(defect).collect(),
             notes: profile.notes.iter().map(note).collect(),
             is_empty: !profile.has_kernels() && profile.defects.is_empty(),

@@ -14,7 +14,7 @@ use stitch_toolchain::discovery::Profilers;
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Refused, ncu, nsys};
+use super::{Refused, ncu, nsys, peaks};
 
 /// Why a file was not imported.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +103,7 @@ pub async fn import(
         FileKind::Trace => {
             let workspace = Workspace { from_elsewhere: true, ..workspace.clone() };
             let (system, mut python) = stitch_profiles::python::read(path, &workspace)?;
+            stitch_profiles::python::classify(&mut python, Some(&system), peaks::of_trace(&system));
             take_system(&mut profile, system);
             profile.notes.append(&mut python.notes);
             profile.python = Some(python);

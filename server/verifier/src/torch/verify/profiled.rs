@@ -19,7 +19,7 @@ use super::pair::Side;
 use super::secrets::Secrets;
 use crate::compile::cached::{fingerprint, fingerprint_of_program};
 use crate::profile::ladder::Rung;
-use crate::profile::take;
+use crate::profile::{peaks, take};
 use crate::torch::host::{Place, Profiling, Role};
 use crate::torch::request::{Progress, Request, TorchError};
 
@@ -99,6 +99,9 @@ pub async fn profile(
         profile.notes.push(Note::new(NoteKind::Remark, ON_CPU));
     } else {
         profile.notes.append(&mut system.notes);
+        if let Place::Cuda(index) = request.place {
+            python::classify(&mut python, Some(&system), peaks::here(index).await);
+        }
         profile.system = Some(system);
     }
     profile.python = Some(python);
