@@ -158,7 +158,7 @@ fn an_ncu_without_permission_is_in_nobodys_way_on_the_simulator() {
     let report = folder.write("k.ncu-rep", b"NVR\0\x08\x00\x00\x00 and more of it").unwrap();
     let arguments = ["profile", "--import", report.to_str().unwrap()];
     let refused = finish(folder.bare(&arguments).unwrap().env("PATH", &path)).unwrap();
-    assert_eq!(refused.status, Some(2), "{refused:?}");
+    assert_eq!(refused.status, Some(3), "{refused:?}");
     assert!(refused.err.contains("ERR_NVGPUCTRPERM"), "{}", refused.err);
     assert_eq!(refused.out, "");
     let program = lines();

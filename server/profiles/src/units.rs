@@ -10,6 +10,11 @@ pub fn time(ns: u64) -> String {
     }
 }
 
+/// A median with its interval, in nanoseconds: `1.20 ms (1.18 ms to 1.23 ms)`.
+pub fn interval(median: u64, low: u64, high: u64) -> String {
+    format!("{} ({} to {})", time(median), time(low), time(high))
+}
+
 /// A share as a percentage: whole ones from 1% on.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {

@@ -6,7 +6,7 @@ pub mod cuda;
 pub mod import;
 mod kept;
 pub mod ladder;
-mod lower;
+pub(crate) mod lower;
 pub mod ncu;
 pub mod nsys;
 pub mod peaks;

@@ -8,7 +8,7 @@ use stitch_verifier::profile::sources;
 use stitch_verifier::torch::find::{self, FindError, Said};
 use stitch_verifier::torch::request::Request;
 use stitch_verifier::torch::subject::Subject;
-use stitch_verifier::torch::verify::profiled::{ProfileError, profile};
+use stitch_verifier::torch::verify::profiled::profile;
 
 use super::{Arguments, Shown};
 use crate::interrupt;
@@ -59,14 +59,10 @@ pub(super) fn run(
     match result {
         Err(status) => Ok(status),
         Ok(Err(error)) => Ok(Status::of_job(&error)),
-        Ok(Ok(Err(ProfileError::Torch(error)))) => Ok(failed(&error)),
-        Ok(Ok(Err(error))) => {
-            anstream::eprintln!("error: {error}");
-            Ok(Status::Bad)
-        }
+        Ok(Ok(Err(error))) => Ok(failed(&error)),
         Ok(Ok(Ok(profile))) => {
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
-            page.print(&profile, None, status, out)
+            page.print(&profile, None, status, surrounding, out)
         }
     }
 }

@@ -28,17 +28,17 @@ use crate::status::Status;
 pub(super) fn run(
     name: &str,
     arguments: &Arguments,
-    surrounding: Surrounding,
+    surrounding: &Surrounding,
     page: &Shown,
     out: &mut impl Write,
 ) -> Result<Status> {
-    let target = setup::target(&surrounding, name, &arguments.shared.with)?;
+    let target = setup::target(surrounding, name, &arguments.shared.with)?;
     let answers = arguments.shared.answers()?;
     let executable = std::env::current_exe().context("this program does not know where it lies")?;
     let harnesses = Scratch::new("harness").context("there is no folder for a harness")?;
     let program = program_of(&target, &answers, &harnesses)?;
     let result = interrupt::until_done(1, |jobs, _| async move {
-        let builder = match setup::builder(&surrounding, &arguments.shared, &target).await? {
+        let builder = match setup::builder(surrounding, &arguments.shared, &target).await? {
             Ok(builder) => builder,
             Err(status) => return Ok(Err(status)),
         };
@@ -76,11 +76,11 @@ pub(super) fn run(
         Ok(Err(error)) => Ok(Status::of_job(&error)),
         Ok(Ok(Err(error))) => Ok(failed(&error)),
         Ok(Ok(Ok(Taken { profile, ran: Some(ran), .. }))) => {
-            print_run(arguments.sample, page, &profile, &ran, out)
+            print_run(arguments.sample, page, &profile, &ran, surrounding, out)
         }
         Ok(Ok(Ok(Taken { profile, .. }))) => {
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
-            page.print(&profile, None, status, out)
+            page.print(&profile, None, status, surrounding, out)
         }
     }
 }
@@ -133,6 +133,7 @@ fn print_run(
     page: &Shown,
     profile: &Profile,
     ran: &Ran,
+    surrounding: &Surrounding,
     out: &mut impl Write,
 ) -> Result<Status> {
     // What the program says is no result of ours.
@@ -156,5 +157,5 @@ fn print_run(
     };
     let run = Run { sample, exit_status, signal, simulated };
     let good = exit_status == Some(0) && simulated.faults.is_empty() && !simulated.kernels.is_empty();
-    page.print(profile, Some(run), if good { Status::Good } else { Status::Bad }, out)
+    page.print(profile, Some(run), if good { Status::Good } else { Status::Bad }, surrounding, out)
 }

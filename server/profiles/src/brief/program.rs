@@ -129,6 +129,10 @@ fn of_python(python: &PythonTime, profile: &Profile, pieces: &mut Vec<Piece>) {
             pieces.push(Piece::new(NUMBER, 5 + at * 4, text));
         }
     }
+    if let Some(call) = &python.call {
+        let took = crate::units::interval(call.median_ns, call.low_ns, call.high_ns);
+        pieces.push(Piece::new(NUMBER, 1, format!("A call takes {took}; no profiler looked into it.")));
+    }
     let Some(host) = &python.host else { return };
     let text = format!("Operators took {} on the CPU; no kernel ran on a GPU.", time(host.operator_ns));
     pieces.push(Piece::new(NUMBER, 1, text));

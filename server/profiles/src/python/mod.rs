@@ -19,7 +19,7 @@ use std::path::Path;
 
 pub use estimate::{LineRoofline, OperatorEstimate, Peaks, classify};
 pub use frames::{LINE_MARK, MODULE_MARK};
-pub use model::{HostLine, HostTime, LineCopies, LineSum, ModuleSum, Part, Precision, PythonTime};
+pub use model::{CallTime, HostLine, HostTime, LineCopies, LineSum, ModuleSum, Part, Precision, PythonTime};
 pub use ranges::from_ranges;
 pub use workspace::Workspace;
 

@@ -27,11 +27,30 @@ pub struct PythonTime {
     pub lines: Vec<LineSum>,
     /// Modules, in the order of their paths. A kernel counts for a module and for those around it.
     pub modules: Vec<ModuleSum>,
+    /// How long a call takes by the caller's clock, where no profiler looked into it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallTime>,
     /// What operators cost on the CPU, where no kernel ran on a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostTime>,
     /// What a reader has to know.
     pub notes: Vec<Note>,
+}
+
+/// How long a call takes, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallTime {
+    /// The median of batches of calls.
+    pub median_ns: u64,
+    /// The lower end of its 95% interval.
+    pub low_ns: u64,
+    /// The upper end.
+    pub high_ns: u64,
+    /// How many calls were made in all batches.
+    pub calls: u64,
+    /// How it was measured, in a sentence.
+    pub basis: String,
 }
 
 /// What operators cost on the CPU: each without those that it calls.

@@ -48,7 +48,10 @@ pub enum ImportError {
         /// What can be done elsewhere.
         instead: String,
     },
-    /// A tool could not read it, in a sentence.
+    /// The tool that reads it says that it is no report, in a sentence.
+    #[error("{0} It is damaged, or a newer version wrote it.")]
+    Damaged(String),
+    /// The tool that could read it does not work here, or is too old for it, in a sentence.
     #[error("{0}")]
     Tool(String),
     /// Its content can't be read.
@@ -68,6 +71,11 @@ pub enum ImportError {
 impl From<Refused> for ImportError {
     fn from(refused: Refused) -> Self {
         match refused {
+            Refused::Because { why, .. }
+                if [ncu::UNREADABLE, nsys::UNREADABLE].iter().any(|said| why.contains(said)) =>
+            {
+                Self::Damaged(why)
+            }
             Refused::Because { why, .. } => Self::Tool(why),
             Refused::Cancelled => Self::Cancelled,
         }

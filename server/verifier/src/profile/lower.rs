@@ -170,6 +170,12 @@ pub(super) async fn statically(
     Ok(profile)
 }
 
+/// Findings of static rules that are told, as notes: `Line 12: …`
+pub(crate) fn of_rules(analysis: &Analysis, text: &str) -> Vec<Note> {
+    let told = analysis.findings().iter().take(MOST_FINDINGS);
+    told.map(|finding| Note::new(NoteKind::Remark, placed(finding, text))).collect()
+}
+
 /// `Line 12: …`
 fn placed(finding: &Finding, text: &str) -> String {
     let line = text.get(..finding.span.start).map_or(0, |before| before.matches('\n').count()) + 1;
