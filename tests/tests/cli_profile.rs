@@ -101,7 +101,11 @@ fn a_profile_without_a_kernel_says_why() {
 
 #[test]
 fn what_no_profiler_wrote_is_wrong_input() {
-    let folder = Folder::with(&[("notes.txt", "nothing of the kind\n"), ("empty", "")]).unwrap();
+    let nvprof =
+        "==30610== NVPROF is profiling process 30610, command: ./main\n==30610== Profiling result:\n";
+    let folder =
+        Folder::with(&[("notes.txt", "nothing of the kind\n"), ("empty", ""), ("nvprof.log", nvprof)])
+            .unwrap();
     let cut = unpacked(&folder, &["nsys/cut.sqlite.gz"], "cut.sqlite");
     let at = |name: &str| folder.path().unwrap().join(name);
     for (file, words) in [
@@ -110,6 +114,7 @@ fn what_no_profiler_wrote_is_wrong_input() {
         (at("gone.sqlite"), "can't be read"),
         (folder.path().unwrap(), "can't be read"),
         (cut, "damaged"),
+        (at("nvprof.log"), "is of nvprof"),
     ] {
         let finished = import(&folder, &file, &[]);
         assert_eq!(finished.status, Some(2), "{}: {}", file.display(), finished.err);

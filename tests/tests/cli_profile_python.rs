@@ -96,9 +96,7 @@ fn lines_have_classes_by_their_shapes_and_say_what_they_rest_on() {
     assert_eq!(python["lines"][1]["estimates"][0]["shapes"], "float [8192, 8192], float [8192, 8192]");
     import(&folder, &["--report", "out.html"]);
     let page = fs::read_to_string(folder.path().unwrap().join("out.html")).unwrap();
-    for words in
-        ["memory-bound", "76% of 4.81", "stray_kernel", "an estimate from the shapes of tensors"]
-    {
+    for words in ["memory-bound", "76% of 4.81", "stray_kernel", "an estimate from the shapes of tensors"] {
         assert!(page.contains(words), "{words}");
     }
 }

@@ -36,6 +36,15 @@ pub enum ImportError {
         /// The file.
         path: PathBuf,
     },
+    /// nvprof wrote it.
+    #[error(
+        "{} is of nvprof, which NVIDIA has given up and which is not read here. Record the program with `nsys profile` or `ncu`.",
+        path.display()
+    )]
+    Nvprof {
+        /// The file.
+        path: PathBuf,
+    },
     /// A tool is needed that is not here.
     #[error("{} can only be read by {tool}, which was not found. Install {product} or put it on PATH; or, where it was made, run `{instead}` and import what that writes.", path.display())]
     NoTool {
@@ -68,6 +77,9 @@ pub enum ImportError {
     Cancelled,
 }
 
+/// What nvprof says first, after the number of the process.
+const NVPROF: &str = "== NVPROF is profiling process";
+
 impl From<Refused> for ImportError {
     fn from(refused: Refused) -> Self {
         match refused {
@@ -95,7 +107,10 @@ pub async fn import(
     let io = |source| ImportError::Io { path: path.to_owned(), source };
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD as u64).read_to_end(&mut head).map_err(io)?;
-    let kind = sniff(&head).ok_or_else(|| ImportError::Unknown { path: path.to_owned() })?;
+    let kind = sniff(&head).ok_or_else(|| match String::from_utf8_lossy(&head).contains(NVPROF) {
+        true => ImportError::Nvprof { path: path.to_owned() },
+        false => ImportError::Unknown { path: path.to_owned() },
+    })?;
     let way = |by: &str| Way { by: format!("a file of {by}"), ..Way::default() };
     let mut profile = Profile::new(path.display().to_string(), way(by(kind)));
     let opened = || File::open(path).map(BufReader::new).map_err(io);
