@@ -6,7 +6,7 @@
 //! "FlashAttention-2", arXiv 2307.08691, section 4.1: 4 * length^2 * width a head forwards, half of it under a causal mask, 2.5 times that backwards.
 
 use super::operators::{Way, way};
-use super::shapes::{Arguments, Element, Kind, Tensor, product};
+use super::shapes::{Argument, Arguments, Element, Kind, Tensor, product};
 
 /// What must be moved and computed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,11 +40,11 @@ fn by(way: Way, in_place: bool, arguments: &Arguments) -> Option<Demand> {
     let first = || arguments.tensors().next();
     let mut demand = Demand::default();
     match way {
-        Way::Elementwise | Way::Mask => {
-            demand.reads(arguments.tensors());
+        Way::Elementwise { inputs } | Way::Mask { inputs } => {
+            demand.reads(arguments.tensors().take(inputs));
             if in_place {
                 demand.writes_over(arguments, 0)?;
-            } else if way == Way::Mask {
+            } else if matches!(way, Way::Mask { .. }) {
                 demand.bytes = demand.bytes.saturating_add(product(&broadcast(arguments)?));
             } else {
                 demand.writes_broadcast(arguments)?;
@@ -64,8 +64,9 @@ fn by(way: Way, in_place: bool, arguments: &Arguments) -> Option<Demand> {
         }
         Way::Fill => demand.writes(arguments.tensor(0)?, arguments.tensor(0)?.count()),
         Way::Join => {
-            demand.reads(first().map(|_| arguments.tensors())?);
-            arguments.tensors().for_each(|tensor| demand.writes(tensor, tensor.count()));
+            let Some(Argument::List(list)) = arguments.all.first() else { return None };
+            demand.reads(list);
+            list.iter().for_each(|tensor| demand.writes(tensor, tensor.count()));
         }
         Way::Each => demand.reads(first().map(|_| arguments.tensors())?),
         Way::Select { axis, index } => demand.selects(arguments, axis, index)?,
@@ -112,7 +113,6 @@ impl Demand {
 
     /// Writes over the tensors of an argument.
     fn writes_over(&mut self, arguments: &Arguments, at: usize) -> Option<()> {
-        use super::shapes::Argument;
         match arguments.all.get(at)? {
             Argument::Tensor(tensor) => self.writes(tensor, tensor.count()),
             Argument::List(tensors) => tensors.iter().for_each(|tensor| self.writes(tensor, tensor.count())),
@@ -123,7 +123,6 @@ impl Demand {
 
     /// Writes what elementwise operators do: the shape of all together, in the type that is the widest of the most general kind.
     fn writes_broadcast(&mut self, arguments: &Arguments) -> Option<()> {
-        use super::shapes::Argument;
         if matches!(arguments.all.first(), Some(Argument::List(_))) {
             return self.writes_over(arguments, 0);
         }
@@ -181,7 +180,10 @@ impl Demand {
         }
         let rows = a.count().checked_div(inner.max(1))?;
         let results = rows.saturating_mul(columns);
-        self.reads(arguments.tensors());
+        // The addend, or the bias; and not where the result goes, which may be told too.
+        let addend = if way == Way::Linear { 2 } else { 0 };
+        let addend = (first > 0 || way == Way::Linear).then(|| arguments.tensor(addend)).flatten();
+        self.reads([a, b].into_iter().chain(addend));
         self.writes(a, results);
         self.computes(results.saturating_mul(inner).saturating_mul(2), a);
         Some(())
@@ -191,7 +193,12 @@ impl Demand {
         let Way::Convolution { stride, padding, dilation, transposed } = way else { return None };
         let (input, weight) = (arguments.tensor(0)?, arguments.tensor(1)?);
         let (filters, kernel) = (*weight.sizes.first()?, weight.sizes.get(2..)?);
-        self.reads(arguments.tensors());
+        // Of the others only the bias, which has one dimension.
+        self.reads(
+            [input, weight]
+                .into_iter()
+                .chain(arguments.tensors().skip(2).filter(|bias| bias.sizes.len() == 1)),
+        );
         let is_transposed = match transposed {
             None => false,
             Some(usize::MAX) => true,
@@ -268,7 +275,6 @@ impl Demand {
     }
 
     fn recurs(&mut self, arguments: &Arguments) -> Option<()> {
-        use super::shapes::Argument;
         let input = arguments.tensor(0)?;
         let Some(Argument::List(weights)) = arguments.all.get(1) else { return None };
         let steps = input.count().checked_div((*input.sizes.last()?).max(1))?;

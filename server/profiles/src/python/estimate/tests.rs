@@ -34,6 +34,9 @@ fn matrix_products_move_three_matrices_and_make_two_operations_a_step() {
         known("aten::addmm", "[[4],[8,16],[16,4],[],[]]", F, "[]"),
         (4 * (4 + 128 + 64 + 32), Some(1024))
     );
+    // Where the result goes is no operand.
+    let out = known("aten::mm", "[[8,16],[16,4],[8,4]]", r#"["float","float","float"]"#, "[]");
+    assert_eq!(out, known("aten::mm", "[[8,16],[16,4]]", r#"["float","float"]"#, "[]"));
     let half = r#"["c10::Half","c10::Half"]"#;
     assert_eq!(known("aten::bmm", "[[3,8,16],[3,16,4]]", half, "[]"), (2 * 3 * (128 + 64 + 32), Some(3072)));
     assert_eq!(known("aten::linear", "[[5,8,16],[4,16]]", half, "[]"), (2 * (640 + 64 + 160), Some(5120)));
@@ -86,6 +89,7 @@ fn what_only_moves_is_read_and_written_once() {
         ("aten::add", "[[64,128],[128],[]]", two, "[]", 4 * (8192 + 128 + 8192)),
         ("aten::add_", "[[64,128],[128],[]]", two, "[]", 4 * (8192 + 128 + 8192)),
         ("aten::mul", "[[64,1],[1,128],[]]", two, "[]", 4 * (64 + 128 + 8192)),
+        ("aten::mul", "[[64,128],[],[64,128]]", r#"["float","double","float"]"#, "[]", 4 * 2 * 8192 + 8),
         ("aten::gt", "[[100],[],[]]", two, "[]", 4 * 101 + 100),
         ("aten::relu", "[[100]]", r#"["c10::BFloat16"]"#, "[]", 400),
         ("aten::copy_", "[[100],[100],[]]", r#"["float","c10::Half","Scalar"]"#, "[]", 600),
