@@ -224,6 +224,17 @@ mod tests {
     use crate::simulation::{Counters, Kernel, Report};
 
     #[test]
+    fn what_the_rules_say_of_python_has_its_line() {
+        let text = "import torch\n\ndef f(xs):\n    for x in xs:\n        print(x.item())\n";
+        let notes = of_rules(&Analysis::of(Language::Python, text), text);
+        let words: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+        assert!(
+            words.iter().any(|note| note.starts_with("Line 5: ") && note.ends_with("[static/item-in-loop]")),
+            "{words:?}"
+        );
+    }
+
+    #[test]
     fn a_kernel_that_was_timed_has_its_time_and_what_was_counted_of_it() {
         let time = Interval { median: 125.0, low: 124.0, high: 127.0, samples: 12 };
         let traffic = Traffic { bytes: 400_000_000, arrays: 400_000_000, peak: 4_000_000_000_000, l2: 1 };

@@ -1,6 +1,7 @@
 //! An estimate in words, with the numbers that it rests on.
 
 use super::{OperatorEstimate, Peaks};
+use crate::kernel::BUSY;
 use crate::units::{count, percent, rate, size, time};
 
 impl OperatorEstimate {
@@ -16,8 +17,8 @@ impl OperatorEstimate {
             percent(memory / 100.0),
             rate(peaks.bandwidth),
         );
-        // Of several calls, each may find there what the one before it left.
-        if peaks.l2 > 0 && bytes / self.calls.max(1) <= peaks.l2 {
+        // Of several calls, each may find there what the one before it left: then the memory is not what bounds it.
+        if memory >= BUSY && peaks.l2 > 0 && bytes / self.calls.max(1) <= peaks.l2 {
             words.push_str(&format!(" (a call's tensors fit into the L2 cache of {})", size(peaks.l2)));
         }
         if let (Some(flops), Some(compute), Some(arithmetic)) = (self.flops, self.compute, self.arithmetic)
