@@ -15,7 +15,7 @@ use crate::trace::{Gathered, Kind, Moment, TraceEvent, Visit};
 const MOST_KNOWN: usize = 1 << 18;
 
 /// Operators with their shapes that are told apart; of more only the names.
-const MOST_SIGNATURES: usize = 1 << 17;
+const MOST_SIGNATURES: usize = 1 << 15;
 
 /// Letters of an operator's shapes that are kept.
 const MOST_LETTERS: usize = 160;

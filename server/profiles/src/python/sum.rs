@@ -1,5 +1,6 @@
 //! From what is around each moment to sums by line and by module.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::around::{Around, ModuleCall, Signature};
@@ -262,6 +263,32 @@ impl Operator {
     }
 }
 
+/// Estimates of one operator for many shapes as one.
+fn rest_by_operator(rest: Vec<OperatorEstimate>) -> Vec<OperatorEstimate> {
+    let mut sums: BTreeMap<(String, Option<Arithmetic>, Option<String>), OperatorEstimate> = BTreeMap::new();
+    for one in rest {
+        let key = (one.name.clone(), one.arithmetic, one.unknown.clone());
+        match sums.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(one);
+            }
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                let add = |sum: &mut Option<u64>, more: Option<u64>| {
+                    *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
+                };
+                add(&mut known.bytes, one.bytes);
+                add(&mut known.flops, one.flops);
+                known.shapes = "other shapes".to_owned();
+                known.calls += one.calls;
+                known.launches += one.launches;
+                known.ns = known.ns.saturating_add(one.ns);
+            }
+        }
+    }
+    sums.into_values().collect()
+}
+
 /// Sums under one key each.
 fn together(parts: impl Iterator<Item = (u32, (u64, u64))>) -> HashMap<u32, (u64, u64)> {
     let mut sums: HashMap<u32, (u64, u64)> = HashMap::new();
@@ -359,8 +386,17 @@ impl Parts {
     fn estimates(&self, operators: &HashMap<u32, Operator>, names: &Names) -> Vec<OperatorEstimate> {
         let estimate = |(id, sum): (&u32, &Operator)| sum.estimate(self.signatures.get(*id as usize), names);
         let mut all: Vec<OperatorEstimate> = operators.iter().map(estimate).collect();
-        all.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| (&a.name, &a.shapes).cmp(&(&b.name, &b.shapes))));
-        all.truncate(MOST_PARTS);
+        let by_time = |all: &mut Vec<OperatorEstimate>| {
+            all.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| (&a.name, &a.shapes).cmp(&(&b.name, &b.shapes))));
+        };
+        by_time(&mut all);
+        let rest = all.split_off(all.len().min(MOST_PARTS));
+        // Of a line that is called with ever other shapes, those of each operator count together.
+        let mut others = rest_by_operator(rest);
+        by_time(&mut others);
+        others.truncate(MOST_PARTS);
+        all.append(&mut others);
+        by_time(&mut all);
         all
     }
 

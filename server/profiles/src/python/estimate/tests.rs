@@ -253,3 +253,24 @@ fn without_peaks_there_is_no_class_and_the_reason_is_said() {
     assert!(why.contains("TF32"), "{why}");
     assert_eq!(time.lines[1].roofline.as_ref().unwrap().bound, Bound::Memory);
 }
+
+#[test]
+fn a_line_with_ever_other_shapes_has_a_class() {
+    let mut events = Vec::new();
+    for call in 0..100u64 {
+        let (at, rows) = (1_000 + call * 400, 8_000 + call);
+        events.push(format!(r#"{{"ph":"X","cat":"user_annotation","name":"stitchcuda.line /w/m.py:3","pid":1,"tid":1,"ts":{at},"dur":20}}"#));
+        events.push(format!(r#"{{"ph":"X","cat":"cpu_op","name":"aten::relu","pid":1,"tid":1,"ts":{},"dur":16,"args":{{"Input Dims":[[{rows},16384]],"Input type":["float"]}}}}"#, at + 2));
+        events.push(format!(r#"{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":4,"args":{{"correlation":{}}}}}"#, at + 5, call + 1));
+        events.push(format!(r#"{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":{},"dur":300,"args":{{"correlation":{},"device":0,"stream":7}}}}"#, at + 15, call + 1));
+    }
+    let text = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+    let workspace = Workspace { folders: vec!["/w".into()], ..Workspace::default() };
+    let mut open = || Ok(Box::new(Cursor::new(text.clone().into_bytes())) as Box<dyn Read>);
+    let (system, mut time) = read_from("t", &workspace, &mut open).unwrap();
+    classify(&mut time, Some(&system), Ok(h200()));
+    let line = &time.lines[0];
+    assert_eq!(line.roofline, Some(LineRoofline { bound: Bound::Memory, share: 1.0, unknown: None }));
+    assert_eq!(line.estimates.iter().map(|operator| operator.calls).sum::<u64>(), 100);
+    assert!(line.estimates.len() < 20 && line.estimates[0].shapes == "other shapes", "{:?}", line.estimates);
+}
