@@ -9,6 +9,7 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use flate2::read::GzDecoder;
+use stitch_findings::Code;
 use stitch_profiles::kernel::KernelLaunch;
 use stitch_profiles::profile::{Profile, Way};
 use stitch_profiles::text::{self, Occupancy};
@@ -50,11 +51,19 @@ fn kernels_of_nsight_compute() {
 fn lines_of_nsight_compute() {
     let launches = launches();
     let is_file = |name: &str| name.ends_with("lines.cu");
-    let told: Vec<String> =
-        [14, 40, 63, 88, 126].iter().map(|line| text::line(&launches, &is_file, *line).unwrap()).collect();
+    let told: Vec<String> = [14, 40, 63, 88, 126]
+        .iter()
+        .map(|line| text::line(&launches, &is_file, *line, &[]).unwrap())
+        .collect();
     expect_file![data("text/lines.md")].assert_eq(&told.join("\n---\n\n"));
-    assert_eq!(text::line(&launches, &is_file, 1), None);
-    assert_eq!(text::line(&launches, &|_| false, 14), None);
+    // What a finding beside it says is not said again; what warps wait for is.
+    let rest = |number: u32, code: Code| text::line(&launches, &is_file, number, &[code]).unwrap();
+    let [strided, conflict] = [rest(14, Code::NCU_UNCOALESCED_ACCESS), rest(40, Code::NCU_BANK_CONFLICT)];
+    assert!(!strided.contains("sectors of global") && strided.contains("fixed latency"), "{strided}");
+    assert!(!conflict.contains("wavefronts") && conflict.contains("lanes at work"), "{conflict}");
+    assert!(rest(14, Code::NCU_BANK_CONFLICT).contains("sectors of global"));
+    assert_eq!(text::line(&launches, &is_file, 1, &[]), None);
+    assert_eq!(text::line(&launches, &|_| false, 14, &[]), None);
 }
 
 #[test]

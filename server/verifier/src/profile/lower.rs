@@ -15,7 +15,9 @@ use super::simulated;
 use super::take::{TakeError, Wanted};
 use crate::compile::{CompileRequest, KernelResources, Trouble, compile};
 use crate::harness::Answers;
-use crate::measure::{Cost, KernelCost, MeasureError, Measured, Measurement, Timed, measure, twin};
+use crate::measure::{
+    Cost, Harnesses, KernelCost, MeasureError, Measured, Measurement, Timed, measure, twin,
+};
 use crate::occupancy::Limiter;
 use crate::program::{Builder, End, Running, Target, build, run};
 
@@ -39,6 +41,7 @@ pub(super) async fn timed(
         tolerance: None,
         time_limit: running.time_limit,
         executable: running.simulation.executable.clone(),
+        harnesses: Harnesses::default(),
     };
     let version = Target::Program(Box::new(program.clone()));
     match measure(&measurement, &version, &version, cancel).await {

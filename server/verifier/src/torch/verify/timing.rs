@@ -11,6 +11,7 @@ use stitch_session::CancellationToken;
 
 use super::gpu::Gpu;
 use super::pair::{CONSTRUCTED, Pair};
+use super::processors::Processors;
 use super::report::{Report, cut};
 use super::rounds::{in_words, view};
 use super::secrets::Secrets;
@@ -41,6 +42,7 @@ pub(super) struct Clock<'a, 'r> {
     pub progress: &'a Progress<'a>,
     pub cancel: &'a CancellationToken,
     pub gpu: &'a Gpu,
+    pub processors: Processors,
 }
 
 /// What was timed.
@@ -204,6 +206,7 @@ impl Clock<'_, '_> {
             seed: self.secrets.draw() >> 1,
             empty: false,
             warm: false,
+            processor: self.processors.chosen,
         }
     }
 
@@ -245,6 +248,7 @@ impl Clock<'_, '_> {
         sets: usize,
         scales: Option<&[f64]>,
     ) -> Result<(Round, u64), Untimed> {
+        self.processors.choose(self.secrets.draw());
         let (first, second) = (self.batch(calls, sets), self.batch(calls, sets));
         let without = Batch { empty: true, ..first.clone() };
         let a1 = pair.reference.time(&first).await.map_err(of_reference)?;
