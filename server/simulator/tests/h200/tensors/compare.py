@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares two files that `tensors` wrote, line by line: `compare.py H200.bin SIM.bin [--all]`.
+"""Compares two files that `tensors` wrote, line by line: `compare.py H200.bin SIM.bin [--all]`. `compare.py --record H200.bin` writes
+what `tensors.txt` is.
 
 For each line and kind that differs (with --all: for each): how many tiles are equal by their hashes, and of the first results, which the files
 hold as they are, how many are equal bit by bit, the largest distance in units in the last place, and how many are NaN in one alone.
@@ -45,7 +46,23 @@ def is_nan(bits, width, exponent):
     return magnitude > ((1 << exponent) - 1) << mantissa
 
 
+def folded(hashes):
+    """FNV-1a of the hashes' bytes, its halves together."""
+    value = 0xCBF29CE484222325
+    for byte in struct.pack(f"<{len(hashes)}I", *hashes):
+        value = (value ^ byte) * 0x100000001B3 % (1 << 64)
+    return (value ^ value >> 32) % (1 << 32)
+
+
+def record(path):
+    print("# The line, the kind of its inputs, a hash of the hashes of all tiles, and of the first eight.")
+    for (name, kind), (hashes, _, _) in read(path).items():
+        print(f"{name} {kind} {folded(hashes):08x} {folded(hashes[:8]):08x}")
+
+
 def main():
+    if sys.argv[1] == "--record":
+        return record(sys.argv[2])
     first, second = read(sys.argv[1]), read(sys.argv[2])
     everything = "--all" in sys.argv
     equal_lines = 0

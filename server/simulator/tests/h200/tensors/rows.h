@@ -9,7 +9,8 @@ template <class I> __global__ void rows(const unsigned *image, const unsigned *p
   __syncwarp();
   // A multiple of 16 bytes; those of a store all differ.
   unsigned chunk = I::Stores ? (places[blockIdx.x * 32] + lane * 37) % 256 : places[blockIdx.x * 32 + lane] % 256;
-  unsigned r[4] = {};
+  // What movmatrix moves: on the H200 the tile began at 1024, and addresses were taken.
+  unsigned r[4] = {(chunk * 16 + 1024) * 2654435761u};
   if (I::Stores) for (int i = 0; i < 4; ++i) r[i] = values[(blockIdx.x * 4 + i) * 32 + lane];
   I::run((unsigned)__cvta_generic_to_shared(tile) + chunk * 16, r);
   __syncwarp();
@@ -50,5 +51,5 @@ ST4("stmatrix.sync.aligned.m8n8.x4.shared.b16")
 ST1("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16")
 ST2("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16")
 ST4("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16")
-ROWS(false, "movmatrix.sync.aligned.m8n8.trans.b16", asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r[0]) : "r"(at * 2654435761u));)
+ROWS(false, "movmatrix.sync.aligned.m8n8.trans.b16", asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r[0]) : "r"(r[0]));)
 }  // namespace moved
