@@ -62,7 +62,7 @@ The model began as what others measured on an H100 (Fasi, Higham, Mikaitis, Pran
 then ran on an H200 and here, on up to eight kinds of numbers: near each other, far apart, cancelling, subnormal, infinite and NaN, whole, mostly zero. All
 951 lines, 125,048 tiles and 103 MB of results, are equal bit by bit, signs of zero and NaN too. The instructions of PTX that the machine lacks (`mma` of e4m3 and e5m2, `mma.m8n8k4` of f16, `wmma` of
 tf32) are as nvcc 13.5 makes them of others; another compiler may sum in another order. A test runs 740 of the lines on their first eight tiles. Not among the lines, and so never compared: `mma` of
-e4m3 and e5m2 with f16 results, for which the machine code alone was read.
+e4m3 and e5m2 with f16 results, which are as the machine code says: a test holds them to instructions of f16.
 
 Where elements of `wmma` lie in fragments is as `mma` has them, and as an H200 has them. A tensor map is what `cuTensorMapEncodeTiled` of the simulator's runtime makes
 (asked for by `cudaGetDriverEntryPoint`): tiles of one to five dimensions, with or without swizzle, not interleaved. Copies in bulk and by

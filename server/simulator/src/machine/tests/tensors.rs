@@ -109,3 +109,15 @@ fn wmma_gives_what_an_h200_gives() {
 fn wgmma_gives_what_an_h200_gives() {
     are_equal("wgmma.m64n8k", 158);
 }
+
+/// No line has these; the machine code says how they are made of others.
+#[test]
+fn f16_sums_of_8_bit_numbers_are_those_of_widened_ones() {
+    for name in ["m16n8k32.row.col.f16.e4m3.e4m3.f16", "m16n8k32.row.col.f16.e5m2.e5m2.f16"] {
+        for (_, kind) in KINDS {
+            let line = Line { name, kind, first: 0 };
+            let (whole, widened) = (Kernel::new(name).unwrap(), Kernel::widened(name));
+            assert_eq!(simulated(&line, &whole), simulated(&line, &widened), "{name} {kind:?}");
+        }
+    }
+}

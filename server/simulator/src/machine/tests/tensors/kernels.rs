@@ -174,6 +174,37 @@ impl Kernel {
         Self { text: kernel.end(), inputs, result: counts[0] * 32 * wide / 8, threads: 32 }
     }
 
+    /// `mma.m16n8k32` of numbers of 8 bits with f16 results, as nvcc 13.5 makes it for sm_90: the lower and the upper two elements of
+    /// each register are widened, multiplied one after the other, from zero on, and added.
+    pub fn widened(name: &'static str) -> Self {
+        let whole = Self::mma(name, name, false);
+        let a = types(name)[1];
+        let mut kernel = Text::new(32);
+        for (name, count) in [("a", 4), ("b", 2), ("c", 2)] {
+            kernel.load(name, count, (32, 32));
+        }
+        kernel.declare("d", 2, 32);
+        kernel.declare("w", 6, 32);
+        kernel.line(".reg .b16 %h<2>");
+        kernel.line("mov.b32 %d0, 0");
+        kernel.line("mov.b32 %d1, 0");
+        for half in 0..2 {
+            for (i, from) in ["a0", "a1", "a2", "a3", "b0", "b1"].iter().enumerate() {
+                kernel.line(&format!("mov.b32 {{%h0,%h1}}, %{from}"));
+                kernel.line(&format!("cvt.rn.f16x2.{a}x2 %w{i}, %h{half}"));
+            }
+            let factors = "{%w0,%w1,%w2,%w3}, {%w4,%w5}";
+            let sum = list("d", 2);
+            kernel
+                .line(&format!("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {sum}, {factors}, {sum}"));
+        }
+        for i in 0..2 {
+            kernel.line(&format!("add.rn.f16x2 %d{i}, %d{i}, %c{i}"));
+        }
+        kernel.store("d", 2, (32, 32));
+        Self { text: kernel.end(), ..whole }
+    }
+
     /// Matrices in memory, one after the other.
     fn wide(name: &'static str) -> Option<Self> {
         let [m, n, k] = shape(name)?;
