@@ -140,7 +140,8 @@ fn in_blocks(kind: Kind, a: &[f64], b: &[f64], c: f32, block: usize) -> (f64, f6
     let blocks = a.chunks(block).zip(b.chunks(block));
     let sum = blocks.fold(start, |sum, (a, b)| summed(a, b, sum, kind.shape().1, 25, false));
     let exact = a.iter().zip(&b).map(|(a, b)| a * b).sum::<f64>() + f64::from(c);
-    let worst = bound(&a, &b, f64::from(c), exact, block);
+    let last = if widened { exact.abs() * 2f64.powi(-24) } else { 0.0 };
+    let worst = bound(&a, &b, f64::from(c), exact, block) + last;
     (if widened { f64::from(c + sum as f32) } else { sum }, worst)
 }
 
