@@ -11,7 +11,10 @@ t.run(function()
   local function completes(line)
     return vim.fn.getcompletion(line, 'cmdline')
   end
-  t.check(vim.deep_equal(completes('StitchCuda profile --dev'), { '--device', '--device-command' }), 'the flags of profile')
+  t.check(
+    vim.deep_equal(completes('StitchCuda profile --dev'), { '--device', '--device-command' }),
+    'the flags of profile'
+  )
   t.check(vim.deep_equal(completes('StitchCuda profile e'), {}), 'and no files')
   t.check(vim.deep_equal(completes('StitchCuda verify --call'), { '--calls' }), 'the flags of verify')
   t.check(vim.deep_equal(completes('tab 1,$StitchC pro'), { 'profile' }), 'a shortened name')
