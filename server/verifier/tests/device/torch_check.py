@@ -9,8 +9,8 @@ OUT gets a line of JSON as soon as something is done, so that a run that is cut 
 second run goes on where the first ended. The standard output gets a line each and a table at the end. Further words are passed to
 `stitchcuda verify`.
 
-Several verifications run at once: as many as processors, memory of the machine and of the GPU allow by the size of their inputs, which torch
-tells without drawing them. Timing has the GPU alone, which is the Verifier's own affair.
+Several verifications run at once: as many as processors, memory of the machine and of the GPU allow by the size of their inputs, parameters and
+outputs, which torch tells without computing them. Timing has the GPU alone, which is the Verifier's own affair.
 """
 
 import argparse
@@ -31,28 +31,36 @@ from torch_scripted import optimise  # noqa: E402
 LEVELS = ("level1", "level2", "level3")
 #: References that are wanted before anything else is done twice.
 FIRST_REFERENCES = 100
-#: Memory of the machine that a verification takes besides its inputs' size, and as many times these, in bytes. Two processes with torch and
+#: Memory of the machine that a verification takes besides its size, and as many times this, in bytes. Two processes with torch and
 #: CUDA; inputs and outputs in the files that are shared and in the parent.
 BASE, TIMES = 4 << 30, 8
 #: The same on the GPU: two contexts with poisoned memory; inputs, copies, outputs, float64.
 GPU_BASE, GPU_TIMES = 10 << 30, 12
-#: What is assumed of a problem whose inputs' size torch can't tell.
+#: What is assumed of a problem whose size torch can't tell.
 UNKNOWN = 1 << 30
 #: Seconds before the end in which what runs is stopped.
 GRACE = 8
 
 SIZES = r"""
 import importlib.util, json, sys, torch
+def size(value):
+    if isinstance(value, torch.Tensor):
+        return value.numel() * value.element_size()
+    return sum(map(size, value)) if isinstance(value, (tuple, list)) else 0
 for path in sys.argv[1:]:
+    total = None
     try:
         spec = importlib.util.spec_from_file_location("problem", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        with torch.device("meta"):
+        with torch.device("meta"), torch.no_grad():
             drawn = module.get_inputs()
-        print(json.dumps([path, sum(x.numel() * x.element_size() for x in drawn if isinstance(x, torch.Tensor))]), flush=True)
-    except Exception as error:
-        print(json.dumps([path, None]), flush=True)
+            total = size(drawn)
+            model = module.Model(*module.get_init_inputs())
+            total = max(total, size(list(model.state_dict().values())), size(model(*drawn)))
+    except Exception:
+        pass
+    print(json.dumps([path, total]), flush=True)
 """
 
 
@@ -111,15 +119,20 @@ def candidate_text(reference, candidate):
 
 
 def sizes(args, names):
-    """Bytes of each problem's inputs; what torch can't tell is missing. Nothing where there is no such torch."""
-    paths = {str(args.kernelbench / f"{name}.py"): name for name in names}
+    """Bytes of the largest of each problem's inputs, parameters and outputs; what torch can't tell is missing. Nothing where there is no such torch."""
+    # Kept beside what was done, since torch takes a minute for all of them.
+    kept = args.out.parent / "sizes.json"
+    known = json.loads(kept.read_text()) if kept.exists() else {}
+    paths = {str(args.kernelbench / f"{name}.py"): name for name in names if name not in known}
     command = [args.python or "python3", "-c", SIZES, *paths]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120) if paths else None
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")] if done else []
     except (OSError, subprocess.TimeoutExpired, json.JSONDecodeError):
         lines = []
-    return {paths[path]: size for path, size in lines if size is not None and path in paths}
+    known.update({paths[path]: size for path, size in lines if path in paths})
+    kept.write_text(json.dumps(known))
+    return {name: size for name, size in known.items() if size is not None}
 
 
 def in_turns(*lists):
@@ -152,7 +165,8 @@ def plan(args, work):
             kind, f"{one.problem} {one.name}", path(one.problem), text, one.expected, turn, size(one.problem), is_compiled and kind == "candidates"
         )
         candidates.append(job("candidates", 0))
-        if one.expected == "correct" and len(repeats) < 10:
+        # A build takes a minute each time and tells nothing of the spread.
+        if one.expected == "correct" and "load_inline" not in one.before and len(repeats) < 10:
             repeats.append([job("repeat", turn) for turn in range(args.times)])
     # A round of all ten, then the next, so that what is there of them is of use.
     repeats = [job for turn in zip(*repeats) for job in turn]

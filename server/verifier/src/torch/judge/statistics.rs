@@ -1,8 +1,8 @@
 //! From timed batches of calls to a speedup with its interval.
 //!
 //! A batch is a number of calls that the judged process learns only when it starts them; its wall time, less that of a batch that does all but the
-//! calls, over their number is one time of a call. A round times reference and candidate as A B B A, so that a drift of the machine falls on
-//! both alike. The speedup is the ratio of the medians, and its interval a percentile bootstrap over rounds (Efron and Tibshirani, An
+//! calls, over their number is one time of a call. A round times reference and candidate as A B B A or B A A B, so that a drift of the machine falls on
+//! both alike; the mean of a side's two is what the round says of it. The speedup is the ratio of the medians of these, and its interval a percentile bootstrap over rounds (Efron and Tibshirani, An
 //! Introduction to the Bootstrap, chapter 13), which keeps the two sides of a round together. It is drawn from a seed of its own, so the same
 //! times always give the same interval.
 
@@ -17,6 +17,8 @@ pub const LEAST_ROUNDS: usize = 10;
 pub const MOST_ROUNDS: usize = 40;
 /// An interval whose half width is this share of the speedup is narrow enough.
 pub const NARROW: f64 = 0.01;
+/// Where an interval can't become that narrow, it is at least to become this narrow, if more rounds can do it.
+pub const FAIR: f64 = 0.03;
 /// How long a batch should take, in seconds: long beside the waking of a process, which takes some ten microseconds.
 const BATCH: f64 = 0.01;
 /// Most calls of a batch. Each has its inputs and its probes to send.
@@ -29,9 +31,9 @@ const SEED: u64 = 0x5715_c4c0_da00_0001;
 /// One round: times of a call in seconds, two of each side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
-    /// The reference, first and last.
+    /// The reference.
     pub reference: [f64; 2],
-    /// The candidate, in between.
+    /// The candidate.
     pub candidate: [f64; 2],
 }
 
@@ -65,7 +67,7 @@ pub fn calls_of_batch(call: f64) -> u64 {
 }
 
 /// Whether rounds are enough, `spent` seconds of `budget` after the first began: the interval is narrow, or `least` calls of each side were
-/// made and it won't become so within the budget. Its width falls as the root of the number of rounds.
+/// made, it won't become so within the budget, and it is fair at least. Its width falls as the root of the number of rounds.
 #[allow(clippy::cast_precision_loss)] // Few.
 pub fn enough(rounds: &[Round], calls: u64, least: u64, spent: f64, budget: f64) -> bool {
     let count = rounds.len();
@@ -84,14 +86,14 @@ pub fn enough(rounds: &[Round], calls: u64, least: u64, spent: f64, budget: f64)
     }
     let needed = count as f64 * too_wide * too_wide;
     let is_out_of_reach = needed > MOST_ROUNDS as f64 || needed * spent / count as f64 > budget;
-    made >= least && is_out_of_reach
+    made >= least && is_out_of_reach && (too_wide * NARROW < FAIR || spent > budget)
 }
 
 /// The times and the speedup of some rounds. `None` where there are none, or a median is not positive: then a call is shorter than what the rest
 /// varies by.
 pub fn outcome(rounds: &[Round]) -> Option<Outcome> {
-    let reference: Vec<f64> = rounds.iter().flat_map(|round| round.reference).collect();
-    let candidate: Vec<f64> = rounds.iter().flat_map(|round| round.candidate).collect();
+    let reference: Vec<[f64; 2]> = rounds.iter().map(|round| round.reference).collect();
+    let candidate: Vec<[f64; 2]> = rounds.iter().map(|round| round.candidate).collect();
     let (of_reference, of_candidate) = (spread(&reference)?, spread(&candidate)?);
     if of_reference.interval.median <= 0.0 || of_candidate.interval.median <= 0.0 {
         return None;
@@ -103,10 +105,11 @@ pub fn outcome(rounds: &[Round]) -> Option<Outcome> {
     })
 }
 
-/// How times are spread; `None` of none.
-pub fn spread(times: &[f64]) -> Option<Spread> {
-    let interval = Interval::of(times)?;
-    let mut sorted = times.to_vec();
+/// How one side's times are spread, two of each round; `None` of none.
+pub fn spread(times: &[[f64; 2]]) -> Option<Spread> {
+    let means: Vec<f64> = times.iter().copied().map(mean).collect();
+    let interval = Interval::of(&means)?;
+    let mut sorted = times.as_flattened().to_vec();
     sorted.sort_by(f64::total_cmp);
     Some(Spread { interval, p5: quantile(&sorted, 0.05), p95: quantile(&sorted, 0.95) })
 }
@@ -131,8 +134,8 @@ fn speedup(rounds: &[Round], ratio: f64) -> Interval {
             for _ in 0..count {
                 let which = usize::try_from(stream.bits(drawn) % count).unwrap_or(0);
                 drawn += 1;
-                reference.extend(rounds[which].reference);
-                candidate.extend(rounds[which].candidate);
+                reference.push(mean(rounds[which].reference));
+                candidate.push(mean(rounds[which].candidate));
             }
             let below = median(&mut candidate);
             (below > 0.0).then(|| median(&mut reference) / below)
@@ -142,6 +145,10 @@ fn speedup(rounds: &[Round], ratio: f64) -> Interval {
     let (low, high) =
         if ratios.is_empty() { (ratio, ratio) } else { (quantile(&ratios, 0.025), quantile(&ratios, 0.975)) };
     Interval { median: ratio, low: low.min(ratio), high: high.max(ratio), samples: 2 * rounds.len() }
+}
+
+fn mean([one, other]: [f64; 2]) -> f64 {
+    f64::midpoint(one, other)
 }
 
 fn median(values: &mut [f64]) -> f64 {
@@ -211,6 +218,11 @@ mod tests {
     fn it_ends_as_soon_as_the_interval_is_narrow_or_can_not_become_so() {
         let quiet = rounds(10, [1e-3, 1e-3], 0.001, 0.0, 1);
         let noisy = rounds(40, [1e-3, 1e-3], 0.3, 0.0, 1);
+        let fair = rounds(25, [1e-3, 1e-3], 0.05, 0.0, 3);
+        for few in [10, 25] {
+            let width = outcome(&fair[..few]).unwrap().speedup.spread();
+            assert!((NARROW * 1.3..FAIR).contains(&width), "{width}");
+        }
         let nearly = rounds(12, [1e-3, 1e-3], 0.03, 0.0, 1);
         let width = outcome(&nearly).unwrap().speedup.spread();
         assert!((NARROW..NARROW * 1.7).contains(&width), "{width}");
@@ -220,9 +232,13 @@ mod tests {
             (&quiet[..], 1, 1.0, true),
             (&quiet[..9], 20, 1.0, false),
             // Out of reach: forty rounds would not do. With fewer calls than asked for, that is no reason.
-            (&noisy[..10], 20, 0.5, true),
-            (&noisy[..10], 1, 0.5, false),
-            (&noisy[..25], 1, 0.5, true),
+            (&fair[..10], 20, 0.5, true),
+            (&fair[..10], 1, 0.5, false),
+            (&fair[..25], 1, 0.5, true),
+            // So far off that more rounds are worth their time, as long as there is some.
+            (&noisy[..10], 20, 0.5, false),
+            (&noisy[..25], 20, 6.0, true),
+            (&noisy[..], 20, 0.5, true),
             // Within reach, if the budget allows it.
             (&nearly[..], 20, 0.5, false),
             (&nearly[..], 20, 4.0, true),

@@ -8,8 +8,8 @@ use stitch_session::cache::Key;
 
 use super::pair::{Pair, Side};
 use super::report::cut;
-use super::timing::{Clock, Contest, speedup_of, times_of};
-use crate::torch::host::{Batch, Child, ChildError, Filled, Place};
+use super::timing::{Clock, Contest, speedup_of, times_of, turns};
+use crate::torch::host::{Child, ChildError, Filled, Place};
 use crate::torch::judge::statistics::{LEAST_ROUNDS, Round, calls_of_batch, outcome};
 use crate::torch::request::TorchError;
 
@@ -131,9 +131,7 @@ impl Clock<'_, '_> {
         for _ in 0..ROUNDS {
             self.processors.choose(self.secrets.draw());
             let (one, two) = (self.batch(calls, sets.len()), self.batch(calls, sets.len()));
-            let without = Batch { empty: true, ..one.clone() };
-            let empty = per_call(&without, child).await?;
-            times.push([per_call(&one, child).await? - empty, per_call(&two, child).await? - empty]);
+            times.push(turns(child, [&one, &two]).await?);
         }
         drop(alone);
         Ok(times)
@@ -154,7 +152,10 @@ impl Clock<'_, '_> {
             request.train,
             mode
         );
-        Key::of("torch.compile times", [text.as_slice(), subject.as_slice(), rest.as_bytes()])
+        Key::of(
+            "torch.compile times, two turns a round",
+            [text.as_slice(), subject.as_slice(), rest.as_bytes()],
+        )
     }
 
     async fn kept(&self, key: &Key) -> Option<Times> {
@@ -177,12 +178,6 @@ fn waited(error: TorchError) -> ChildError {
         TorchError::Cancelled => ChildError::Cancelled,
         error => ChildError::Here { what: error.to_string() },
     }
-}
-
-/// The wall time of a batch for each of its calls, in seconds.
-#[allow(clippy::cast_precision_loss)] // Few calls.
-async fn per_call(batch: &Batch, child: &mut Child) -> Result<f64, ChildError> {
-    Ok(child.time(batch).await?.wall.as_secs_f64() / batch.calls.len().max(1) as f64)
 }
 
 /// A baseline's times beside the candidate's. They were not taken in turns, so their rounds stand beside each other in any order.

@@ -200,7 +200,7 @@ impl Clock<'_, '_> {
         calibrate(child, |calls| self.batch(calls, sets)).await
     }
 
-    /// One round: A B B A, and what is no call of either side in between. How many calls each side made.
+    /// One round: A B B A or B A A B, as a secret says, so that neither side is always the one to begin. How many calls each side made.
     async fn round(
         &mut self,
         pair: &mut Pair,
@@ -210,27 +210,28 @@ impl Clock<'_, '_> {
     ) -> Result<(Round, u64), Untimed> {
         self.processors.choose(self.secrets.draw());
         let (first, second) = (self.batch(calls, sets), self.batch(calls, sets));
-        let without = Batch { empty: true, ..first.clone() };
-        let a1 = pair.reference.time(&first).await.map_err(of_reference)?;
-        let b1 = self.of_candidate(pair, &first).await?;
-        let b0 = self.of_candidate(pair, &without).await?;
-        let b2 = self.of_candidate(pair, &second).await?;
-        let a2 = pair.reference.time(&second).await.map_err(of_reference)?;
-        let a0 = pair.reference.time(&without).await.map_err(of_reference)?;
+        let turns = if self.secrets.draw() & 1 == 0 { [0, 1, 1, 0] } else { [1, 0, 0, 1] };
+        let mut taken = [Vec::new(), Vec::new()];
+        for side in turns {
+            let batch = if taken[side].is_empty() { &first } else { &second };
+            let child = if side == 0 { &mut pair.reference } else { &mut pair.candidate };
+            let turn = match turn(child, batch).await {
+                Ok(turn) => turn,
+                Err(error) if side == 0 => return Err(of_reference(error)),
+                Err(error) => return Err(self.candidate_failed(error)),
+            };
+            taken[side].push(turn);
+        }
         if let Some(scales) = scales {
-            for (batch, wanted, got) in [(&first, &a1, &b1), (&second, &a2, &b2)] {
-                self.probes(pair, batch, (wanted, got), scales).await?;
+            for (at, batch) in [&first, &second].into_iter().enumerate() {
+                if let (Some(wanted), Some(got)) = (taken[0].get(at), taken[1].get(at)) {
+                    self.probes(pair, batch, (&wanted.timed, &got.timed), scales).await?;
+                }
             }
         }
-        #[allow(clippy::cast_precision_loss)] // Few.
-        let count = |batch: &Batch| batch.calls.len() as f64;
-        let empty = |timed: &Timed| timed.wall.as_secs_f64() / count(&first);
-        let of = |timed: &Timed, batch: &Batch, empty: f64| timed.wall.as_secs_f64() / count(batch) - empty;
-        let round = Round {
-            reference: [of(&a1, &first, empty(&a0)), of(&a2, &second, empty(&a0))],
-            candidate: [of(&b1, &first, empty(&b0)), of(&b2, &second, empty(&b0))],
-        };
-        Ok((round, (first.calls.len() + second.calls.len()) as u64))
+        let [reference, candidate] =
+            taken.map(|turns| [0, 1].map(|at| turns.get(at).map_or(0.0, |turn: &Turn| turn.call)));
+        Ok((Round { reference, candidate }, (first.calls.len() + second.calls.len()) as u64))
     }
 
     async fn of_candidate(&mut self, pair: &mut Pair, batch: &Batch) -> Result<Timed, Untimed> {
@@ -367,6 +368,44 @@ pub(super) fn batch(secrets: &mut Secrets, processor: Option<usize>, calls: u64,
     }
 }
 
+/// One side's turn in a round.
+struct Turn {
+    timed: Timed,
+    /// The time of a call, in seconds.
+    call: f64,
+}
+
+/// Calls of the batch that begins a turn.
+const WAKING: usize = 2;
+
+/// Makes the calls of a batch, after a batch that does all but the calls and is taken off. Before both, a short one wakes what has slept while the other
+/// side worked: the device's context, the processor, its caches. Whoever is measured without that pays for it, and not always the same side.
+async fn turn(child: &mut Child, batch: &Batch) -> Result<Turn, ChildError> {
+    let without = Batch { empty: true, ..batch.clone() };
+    let waking = Batch { calls: without.calls.iter().copied().take(WAKING).collect(), ..without.clone() };
+    child.time(&waking).await?;
+    let empty = per_call(&child.time(&without).await?, batch);
+    let timed = child.time(batch).await?;
+    let call = per_call(&timed, batch) - empty;
+    Ok(Turn { timed, call })
+}
+
+/// The wall time of a batch for each of its calls, in seconds.
+#[allow(clippy::cast_precision_loss)] // Few calls.
+fn per_call(timed: &Timed, batch: &Batch) -> f64 {
+    timed.wall.as_secs_f64() / batch.calls.len().max(1) as f64
+}
+
+/// Two turns of one process, as a round has them, in seconds a call.
+pub(super) async fn turns(child: &mut Child, batches: [&Batch; 2]) -> Result<[f64; 2], ChildError> {
+    Ok([turn(child, batches[0]).await?.call, turn(child, batches[1]).await?.call])
+}
+
+/// Batches of one size by which it is found out how long a call takes: whatever disturbs one makes it longer, so the shortest tells most.
+const TRIES: usize = 3;
+/// Batches so long are disturbed by little, and are made once, in seconds.
+const UNDISTURBED: f64 = 0.1;
+
 /// Roughly how long a call takes, in seconds, by batches of as many calls as are asked for.
 pub(super) async fn calibrate(
     child: &mut Child,
@@ -376,13 +415,19 @@ pub(super) async fn calibrate(
     loop {
         let mut batch = batch(calls);
         batch.warm = true;
+        let without = Batch { empty: true, ..batch.clone() };
         // The first batch of a size may load what later ones find in memory.
         if calls == 1 {
             child.time(&batch).await?;
         }
-        let full = child.time(&batch).await?.wall.as_secs_f64();
-        batch.empty = true;
-        let empty = child.time(&batch).await?.wall.as_secs_f64();
+        let (mut full, mut empty) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..TRIES {
+            full = full.min(child.time(&batch).await?.wall.as_secs_f64());
+            empty = empty.min(child.time(&without).await?.wall.as_secs_f64());
+            if full > UNDISTURBED {
+                break;
+            }
+        }
         #[allow(clippy::cast_precision_loss)] // Few.
         let made = batch.calls.len() as f64;
         match next_calls(calls, full - empty).filter(|more| *more <= MOST_CALLS && full < LONGEST) {
