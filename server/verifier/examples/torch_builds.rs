@@ -20,7 +20,8 @@ async fn main() -> Result<()> {
     for folder in arguments {
         let cache = Cache::open(Some(&kept.join("results")), 4 << 30);
         let variables = std::env::vars_os().collect();
-        let builds = Builds::new(bare(), variables, Vec::new(), kept.join("builds"), cache, CancellationToken::new());
+        let builds =
+            Builds::new(bare(), variables, Vec::new(), kept.join("builds"), cache, CancellationToken::new());
         let asked = asked(&folder)?;
         let began = Instant::now();
         let answer = builds.build(asked).await;

@@ -150,10 +150,22 @@ impl Builds {
         }
     }
 
-    async fn found_or_built(&self, file: &BuildFile, asked: &Asked, found: &mut bool) -> Result<Built, Failed> {
+    async fn found_or_built(
+        &self,
+        file: &BuildFile,
+        asked: &Asked,
+        found: &mut bool,
+    ) -> Result<Built, Failed> {
         let variables = environment::with(&self.variables, &asked.environment).map_err(Failed::Other)?;
         let tools = Tools::find(file, &variables).map_err(Failed::Other)?;
         check(asked).map_err(Failed::Other)?;
+        for path in asked.sources.keys().filter(|path| self.is_readable(path)) {
+            // A person's own file, which compilers may read where it lies: it is what was said.
+            let text = asked.sources.get(path).map(String::as_bytes);
+            if std::fs::read(path).ok().as_deref() != text {
+                return Err(Failed::Other(format!("{path} is not what was passed on")));
+            }
+        }
         let key = store::key(asked, &tools.identity, &variables);
         if let Some(built) = self.store.get(&key).await {
             *found = true;
@@ -172,9 +184,19 @@ impl Builds {
     }
 
     /// Builds by the plan; where that fails, as torch does.
-    async fn built(&self, file: &BuildFile, asked: &Asked, tools: &Tools, variables: &[(OsString, OsString)]) -> Result<Built, Failed> {
+    async fn built(
+        &self,
+        file: &BuildFile,
+        asked: &Asked,
+        tools: &Tools,
+        variables: &[(OsString, OsString)],
+    ) -> Result<Built, Failed> {
         let prelude = |prelude, flags: &[String]| self.store.prelude_folder(prelude, flags, tools);
-        let plan = plan::plan(file, &asked.sources, &plan::Tools { cuda_version: tools.cuda_version, prelude: &prelude });
+        let plan = plan::plan(
+            file,
+            &asked.sources,
+            &plan::Tools { cuda_version: tools.cuda_version, prelude: &prelude },
+        );
         let plan = plan.map_err(Failed::Other)?;
         for (kind, flags) in &plan.preludes {
             self.prelude(*kind, flags, tools, variables).await.map_err(Failed::Other)?;
@@ -191,7 +213,11 @@ impl Builds {
         tracing::debug!("An extension is built once more, as torch does: {}", finished.stdout_text());
         let first = first_error(&finished.stdout_text());
         drop(scratch);
-        let what = if plan.apart > 0 { "taken apart, it does not compile" } else { "with a part of torch's headers it does not compile" };
+        let what = if plan.apart > 0 {
+            "taken apart, it does not compile"
+        } else {
+            "with a part of torch's headers it does not compile"
+        };
         let whole = vec![(file.output.clone(), format!("{what}: {first}"))];
         self.as_torch_does(file, asked, tools, variables, Plan { whole, ..Plan::default() }).await
     }
@@ -205,6 +231,11 @@ impl Builds {
         variables: &[(OsString, OsString)],
         plan: Plan,
     ) -> Result<Built, Failed> {
+        let is_seen = |path: &String| Path::new(path).starts_with(&asked.folder) || self.is_readable(path);
+        if !asked.sources.keys().all(is_seen) {
+            let reason = plan.whole.into_iter().map(|(_, reason)| reason).next().unwrap_or_default();
+            return Err(Failed::Other(format!("its sources lie where it alone can read; {reason}")));
+        }
         let scratch = self.scratch()?;
         let folder = scratch.path().display().to_string();
         for (path, text) in &asked.sources {
@@ -213,7 +244,8 @@ impl Builds {
             }
         }
         // What the compilers read is noted in files that stay.
-        let ninja = asked.ninja.replace(&asked.folder, &folder).replace("  deps = gcc\n", "").replace("-MMD", "-MD");
+        let ninja =
+            asked.ninja.replace(&asked.folder, &folder).replace("  deps = gcc\n", "").replace("-MMD", "-MD");
         write(scratch.path(), "build.ninja", &ninja)?;
         let (finished, began) = self.run(tools, &scratch, variables).await?;
         if finished.status.success() {
@@ -223,8 +255,14 @@ impl Builds {
         Err(Failed::Compilers(text.replace(&folder, &asked.folder).replace(" -MD -MF ", " -MMD -MF ")))
     }
 
+    /// Whether compilers can read a file where it lies.
+    fn is_readable(&self, path: &str) -> bool {
+        self.readable.iter().any(|folder| Path::new(path).starts_with(folder))
+    }
+
     fn scratch(&self) -> Result<Scratch, Failed> {
-        Scratch::new("build").map_err(|error| Failed::Other(format!("a scratch folder could not be made ({error})")))
+        Scratch::new("build")
+            .map_err(|error| Failed::Other(format!("a scratch folder could not be made ({error})")))
     }
 
     async fn run(
@@ -252,8 +290,15 @@ impl Builds {
     }
 
     /// The library that a build left.
-    fn taken(&self, scratch: &Scratch, name: &str, plan: &Plan, began: std::time::SystemTime) -> Result<Built, Failed> {
-        let failed = |error: std::io::Error| Failed::Other(format!("what was built could not be read ({error})"));
+    fn taken(
+        &self,
+        scratch: &Scratch,
+        name: &str,
+        plan: &Plan,
+        began: std::time::SystemTime,
+    ) -> Result<Built, Failed> {
+        let failed =
+            |error: std::io::Error| Failed::Other(format!("what was built could not be read ({error})"));
         let bytes = store::read_plain(&scratch.path().join(name)).map_err(failed)?;
         let read = store::what_was_read(scratch.path(), began);
         let about = store::About { read, whole: plan.whole.clone(), apart: plan.apart };
@@ -271,13 +316,10 @@ fn check(asked: &Asked) -> Result<(), String> {
         if !path.is_absolute() || path.components().any(|part| part == std::path::Component::ParentDir) {
             return Err(format!("{} is no plain absolute path", path.display()));
         }
-        // A person's own file, which compilers read where it lies: it is what was said.
-        let text = asked.sources.get(path.to_str().unwrap_or_default()).map(String::as_bytes);
-        if !path.starts_with(folder) && std::fs::read(path).ok().as_deref() != text {
-            return Err(format!("{} is not what was passed on", path.display()));
-        }
     }
-    let says_time = |text: &String| ["__TIME__", "__DATE__", "__TIMESTAMP__", ".incbin", "#embed"].iter().any(|word| text.contains(word));
+    let says_time = |text: &String| {
+        ["__TIME__", "__DATE__", "__TIMESTAMP__", ".incbin", "#embed"].iter().any(|word| text.contains(word))
+    };
     if asked.sources.values().any(says_time) {
         return Err("what is compiled depends on more than its text".to_owned());
     }
@@ -298,7 +340,9 @@ fn short(path: &str) -> String {
 
 /// The first error of compilers, in one line.
 fn first_error(text: &str) -> String {
-    let line = text.lines().find(|line| line.contains("error:") || line.contains("error ") || line.contains("undefined reference"));
+    let line = text.lines().find(|line| {
+        line.contains("error:") || line.contains("error ") || line.contains("undefined reference")
+    });
     let line = line.unwrap_or("the compilers give no reason");
     let said = line.split_once("error:").map_or(line, |(_, said)| said).trim();
     said.chars().take(160).collect()

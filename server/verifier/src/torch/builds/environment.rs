@@ -28,14 +28,21 @@ const HEEDED: [&str; 17] = [
 ///
 /// # Errors
 /// It has.
-pub(super) fn with(own: &[(OsString, OsString)], said: &BTreeMap<String, String>) -> Result<Vec<(OsString, OsString)>, String> {
+pub(super) fn with(
+    own: &[(OsString, OsString)],
+    said: &BTreeMap<String, String>,
+) -> Result<Vec<(OsString, OsString)>, String> {
     for name in HEEDED {
         let value = own.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str());
         if said.get(name).map(OsStr::new) != value {
             return Err(format!("the program sets the variable {name}"));
         }
     }
-    Ok(own.iter().filter(|(name, _)| HEEDED.iter().any(|heeded| name == heeded) || name == "CUDA_HOME").cloned().collect())
+    Ok(own
+        .iter()
+        .filter(|(name, _)| HEEDED.iter().any(|heeded| name == heeded) || name == "CUDA_HOME")
+        .cloned()
+        .collect())
 }
 
 /// Sets a variable.
@@ -50,10 +57,14 @@ mod tests {
 
     #[test]
     fn what_a_program_sets_is_noticed() {
-        let own: Vec<(OsString, OsString)> = [("PATH", "/bin"), ("SECRET", "x")].map(|(name, value)| (name.into(), value.into())).into();
-        let said = |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let own: Vec<(OsString, OsString)> =
+            [("PATH", "/bin"), ("SECRET", "x")].map(|(name, value)| (name.into(), value.into())).into();
+        let said = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
         assert_eq!(with(&own, &said(&[("PATH", "/bin")])).unwrap(), own[..1]);
-        for changed in [&[("PATH", "/tmp:/bin")][..], &[], &[("PATH", "/bin"), ("NVCC_APPEND_FLAGS", "-O0")]] {
+        for changed in [&[("PATH", "/tmp:/bin")][..], &[], &[("PATH", "/bin"), ("NVCC_APPEND_FLAGS", "-O0")]]
+        {
             assert!(with(&own, &said(changed)).is_err());
         }
     }

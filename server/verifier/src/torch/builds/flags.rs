@@ -2,13 +2,46 @@
 
 /// Flags of C++ compilers and of the linker, by how they begin. Others (plugins, other programs, other outputs) leave a build to torch.
 const KNOWN: [&str; 21] = [
-    "-D", "-U", "-I", "-O", "-std=", "-f", "-m", "-W", "-g", "-w", "-pthread", "-pipe", "-shared", "-L", "-l", "-pedantic", "-ansi", "-s", "-rdynamic",
-    "--std=", "-isystem",
+    "-D",
+    "-U",
+    "-I",
+    "-O",
+    "-std=",
+    "-f",
+    "-m",
+    "-W",
+    "-g",
+    "-w",
+    "-pthread",
+    "-pipe",
+    "-shared",
+    "-L",
+    "-l",
+    "-pedantic",
+    "-ansi",
+    "-s",
+    "-rdynamic",
+    "--std=",
+    "-isystem",
 ];
 /// Among these, what is not.
 const UNKNOWN: [&str; 16] = [
-    "-fplugin", "-fprofile", "-flto", "-fdump", "-fsyntax", "-fmodule", "-specs", "-save", "-Wa,", "-Wp,", "-wrapper", "-fuse-ld", "-fauto-profile",
-    "-mllvm", "-static", "-std=c++2b",
+    "-fplugin",
+    "-fprofile",
+    "-flto",
+    "-fdump",
+    "-fsyntax",
+    "-fmodule",
+    "-specs",
+    "-save",
+    "-Wa,",
+    "-Wp,",
+    "-wrapper",
+    "-fuse-ld",
+    "-fauto-profile",
+    "-mllvm",
+    "-static",
+    "-std=c++2b",
 ];
 
 /// Looks at flags of the C++ compiler or of the linker.
@@ -21,7 +54,8 @@ pub(super) fn check_cpp(flags: &[String]) -> Result<(), String> {
         if std::mem::take(&mut takes_next) {
             continue;
         }
-        let known = KNOWN.iter().any(|known| flag.starts_with(known)) && !UNKNOWN.iter().any(|known| flag.starts_with(known));
+        let known = KNOWN.iter().any(|known| flag.starts_with(known))
+            && !UNKNOWN.iter().any(|known| flag.starts_with(known));
         // An object or a library by its path.
         let is_file = flag.starts_with('/') && [".a", ".so", ".o"].iter().any(|end| flag.ends_with(end));
         if !known && !is_file {
@@ -57,14 +91,28 @@ fn use_of(flag: &str) -> Option<Use> {
         "-std" | "--std" if has_value => Use::Both,
         "-O0" | "-O1" | "-O2" | "-O3" | "-g" | "-w" => Use::Both,
         "--compiler-options" | "-Xcompiler" => next(Use::Host, Use::HostNext),
-        "-gencode" | "--generate-code" | "-arch" | "--gpu-architecture" | "-code" | "--gpu-code" | "-Xptxas" | "--ptxas-options"
-        | "-maxrregcount" | "--maxrregcount" | "--threads" | "-t" | "-diag-suppress" | "--diag-suppress" | "-Xcudafe" | "-split-compile"
-        | "--split-compile" | "-ftz" | "--ftz" | "-prec-div" | "--prec-div" | "-prec-sqrt" | "--prec-sqrt" | "-fmad" | "--fmad" => {
-            next(Use::Device, Use::DeviceNext)
-        }
-        "--use_fast_math" | "-use_fast_math" | "--expt-relaxed-constexpr" | "-expt-relaxed-constexpr" | "--expt-extended-lambda"
-        | "-expt-extended-lambda" | "--extended-lambda" | "-extended-lambda" | "-lineinfo" | "--generate-line-info" | "--resource-usage"
-        | "-res-usage" | "--extra-device-vectorization" | "-extra-device-vectorization" | "-m64" | "--restrict" | "-restrict"
+        "-gencode" | "--generate-code" | "-arch" | "--gpu-architecture" | "-code" | "--gpu-code"
+        | "-Xptxas" | "--ptxas-options" | "-maxrregcount" | "--maxrregcount" | "--threads" | "-t"
+        | "-diag-suppress" | "--diag-suppress" | "-Xcudafe" | "-split-compile" | "--split-compile"
+        | "-ftz" | "--ftz" | "-prec-div" | "--prec-div" | "-prec-sqrt" | "--prec-sqrt" | "-fmad"
+        | "--fmad" => next(Use::Device, Use::DeviceNext),
+        "--use_fast_math"
+        | "-use_fast_math"
+        | "--expt-relaxed-constexpr"
+        | "-expt-relaxed-constexpr"
+        | "--expt-extended-lambda"
+        | "-expt-extended-lambda"
+        | "--extended-lambda"
+        | "-extended-lambda"
+        | "-lineinfo"
+        | "--generate-line-info"
+        | "--resource-usage"
+        | "-res-usage"
+        | "--extra-device-vectorization"
+        | "-extra-device-vectorization"
+        | "-m64"
+        | "--restrict"
+        | "-restrict"
             if !has_value =>
         {
             Use::Device
@@ -101,7 +149,9 @@ pub(super) fn host_flags(flags: &[String]) -> Result<Vec<String>, String> {
 
 /// Flags with commas between them, as nvcc takes them for another program.
 fn listed(list: &str) -> impl Iterator<Item = String> + '_ {
-    list.split([',', ' ']).map(|flag| flag.trim_matches(['\'', '"']).to_owned()).filter(|flag| !flag.is_empty())
+    list.split([',', ' '])
+        .map(|flag| flag.trim_matches(['\'', '"']).to_owned())
+        .filter(|flag| !flag.is_empty())
 }
 
 /// Names that flags define.
@@ -125,19 +175,34 @@ mod tests {
 
     #[test]
     fn the_host_gets_what_nvcc_would_pass_on() {
-        let flags = of("-DA=1 -isystem /i -I/j --expt-relaxed-constexpr -gencode=arch=compute_90,code=sm_90 -gencode arch=compute_80,code=sm_80 --compiler-options '-fPIC,-Wall' -Xptxas -v -O3 --use_fast_math -std=c++17");
+        let flags = of(
+            "-DA=1 -isystem /i -I/j --expt-relaxed-constexpr -gencode=arch=compute_90,code=sm_90 -gencode arch=compute_80,code=sm_80 --compiler-options '-fPIC,-Wall' -Xptxas -v -O3 --use_fast_math -std=c++17",
+        );
         assert_eq!(host_flags(&flags).unwrap(), of("-DA=1 -isystem /i -I/j -fPIC -Wall -O3 -std=c++17"));
         assert_eq!(defined(&flags), ["A"]);
     }
 
     #[test]
     fn what_is_not_known_is_refused() {
-        for text in ["-rdc=true", "-dc", "--default-stream per-thread", "-ccbin /tmp/x", "-Xcompiler -fplugin=/tmp/x.so", "-o /x", "-Xptxas"] {
+        for text in [
+            "-rdc=true",
+            "-dc",
+            "--default-stream per-thread",
+            "-ccbin /tmp/x",
+            "-Xcompiler -fplugin=/tmp/x.so",
+            "-o /x",
+            "-Xptxas",
+        ] {
             assert!(host_flags(&of(text)).is_err(), "{text}");
         }
         for text in ["-fplugin=x", "@file", "-B/tmp", "-o x", "-wrapper x", "x.cpp"] {
             assert!(check_cpp(&of(text)).is_err(), "{text}");
         }
-        assert!(check_cpp(&of("-shared -L/t -lc10 -Wl,-rpath,/x /x/liba.a -isystem /y -O3 -fopenmp -march=native")).is_ok());
+        assert!(
+            check_cpp(&of(
+                "-shared -L/t -lc10 -Wl,-rpath,/x /x/liba.a -isystem /y -O3 -fopenmp -march=native"
+            ))
+            .is_ok()
+        );
     }
 }

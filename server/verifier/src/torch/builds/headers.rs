@@ -26,9 +26,11 @@ impl Prelude {
     /// Its text.
     pub fn text(self) -> String {
         match self {
-            Self::Bound => BOUND.iter().fold("#pragma once\n#include <torch/types.h>\n".to_owned(), |text, name| {
-                text + &format!("#if __has_include(<{name}>)\n#include <{name}>\n#endif\n")
-            }),
+            Self::Bound => {
+                BOUND.iter().fold("#pragma once\n#include <torch/types.h>\n".to_owned(), |text, name| {
+                    text + &format!("#if __has_include(<{name}>)\n#include <{name}>\n#endif\n")
+                })
+            }
             Self::Bare => format!("#pragma once\n#include <torch/types.h>\n#include <cuda.h>\n{LAUNCHING}"),
         }
     }
@@ -126,7 +128,11 @@ pub(super) fn prelude(text: &str, is_cuda: bool, binds: bool) -> Option<(Prelude
             whole = true;
             break;
         }
-        if name == "torch/types.h" && is_cuda && !text.contains("torch/extension.h") && !text.contains("torch/torch.h") {
+        if name == "torch/types.h"
+            && is_cuda
+            && !text.contains("torch/extension.h")
+            && !text.contains("torch/torch.h")
+        {
             return Some((Prelude::Bare, Vec::new()));
         }
     }
@@ -153,13 +159,23 @@ mod tests {
     #[test]
     fn a_prelude_is_a_part_of_what_the_source_includes() {
         let of = |text: &str, is_cuda| prelude(text, is_cuda, false);
-        assert_eq!(of("#include <vector>\n#include <torch/extension.h>\n", false), Some((Prelude::Bound, vec![])));
-        assert_eq!(of("#include <torch/types.h>\n#include <cuda.h>\nint x;\n", true), Some((Prelude::Bare, vec![])));
-        assert_eq!(of("#include <torch/types.h>\n#include <cuda.h>\n#include <torch/extension.h>\n", true), Some((Prelude::Bare, vec![])));
+        assert_eq!(
+            of("#include <vector>\n#include <torch/extension.h>\n", false),
+            Some((Prelude::Bound, vec![]))
+        );
+        assert_eq!(
+            of("#include <torch/types.h>\n#include <cuda.h>\nint x;\n", true),
+            Some((Prelude::Bare, vec![]))
+        );
+        assert_eq!(
+            of("#include <torch/types.h>\n#include <cuda.h>\n#include <torch/extension.h>\n", true),
+            Some((Prelude::Bare, vec![]))
+        );
         assert_eq!(of("#include <torch/types.h>\nint x;\n", false), None);
         assert_eq!(of("#define PY_SSIZE_T_CLEAN\n#include <torch/extension.h>\n", false), None);
         assert_eq!(of("// #include <torch/extension.h>\n#include <ATen/ATen.h>\n", false), None);
-        let nn = "#include <torch/extension.h>\ntorch::Tensor f(torch::nn::Linear l) { torch::NoGradGuard g; }\n";
+        let nn =
+            "#include <torch/extension.h>\ntorch::Tensor f(torch::nn::Linear l) { torch::NoGradGuard g; }\n";
         assert_eq!(of(nn, false), Some((Prelude::Bound, vec!["torch/nn.h", "torch/utils.h"])));
     }
 }

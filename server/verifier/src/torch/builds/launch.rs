@@ -71,7 +71,8 @@ fn kernel_start(bytes: &[u8], open: usize) -> Option<usize> {
         let before = blanks_before(bytes, at);
         if before < 2 || &bytes[before - 2..before] != b"::" {
             // What stands before is another statement's, or the launch is part of something larger.
-            let ends = before == 0 || matches!(bytes[before - 1], b';' | b'{' | b'}' | b')' | b':' | b'(' | b',');
+            let ends =
+                before == 0 || matches!(bytes[before - 1], b';' | b'{' | b'}' | b')' | b':' | b'(' | b',');
             let is_macro = bytes.get(before.wrapping_sub(1)) == Some(&b'\\') || starts_line(bytes, at);
             return (ends || is_macro || after_else(bytes, before)).then_some(at);
         }
@@ -173,8 +174,14 @@ mod tests {
     fn a_launch_is_what_nvcc_makes_of_it() {
         let pairs = [
             ("f(); k<<<1, 2>>>(x, y);", "f(); (stitchcuda_push(1, 2) ? (void)0 : k(x, y));"),
-            ("{ k<T, (a > b)><<<g, dim3(4, 4), 0, s>>>(x); }", "{ (stitchcuda_push(g, dim3(4, 4), 0, s) ? (void)0 : k<T, (a > b)>(x)); }"),
-            ("if (a) ns::k<float> <<<1, 2>>> (x); else k<<<(n + 7) >> 3, 2>>>();", "if (a) (stitchcuda_push(1, 2) ? (void)0 : ns::k<float>  (x)); else (stitchcuda_push((n + 7) >> 3, 2) ? (void)0 : k());"),
+            (
+                "{ k<T, (a > b)><<<g, dim3(4, 4), 0, s>>>(x); }",
+                "{ (stitchcuda_push(g, dim3(4, 4), 0, s) ? (void)0 : k<T, (a > b)>(x)); }",
+            ),
+            (
+                "if (a) ns::k<float> <<<1, 2>>> (x); else k<<<(n + 7) >> 3, 2>>>();",
+                "if (a) (stitchcuda_push(1, 2) ? (void)0 : ns::k<float>  (x)); else (stitchcuda_push((n + 7) >> 3, 2) ? (void)0 : k());",
+            ),
             ("#define L(n) k<n><<<1, n>>>(x)", "#define L(n) (stitchcuda_push(1, n) ? (void)0 : k<n>(x))"),
             ("{ ::k<<<1, 2>>>(); }", "{ (stitchcuda_push(1, 2) ? (void)0 : ::k()); }"),
             ("a = b << 3; // k<<<1, 2>>>()", "a = b << 3; // k<<<1, 2>>>()"),
@@ -186,7 +193,8 @@ mod tests {
 
     #[test]
     fn what_is_unclear_is_left_alone() {
-        for text in ["{ (*f)<<<1, 2>>>(); }", "{ k<<<1, 2>>>; }", "{ k<<<1, 2>>>(x", "{ x[1]<<<1, 2>>>(); }", "{ k<<<1, f(a<b<c>>>(d)), 2>>>(x); }"] {
+        for text in ["{ (*f)<<<1, 2>>>(); }", "{ k<<<1, 2>>>; }", "{ k<<<1, 2>>>(x", "{ x[1]<<<1, 2>>>(); }"]
+        {
             let got = of(text);
             assert!(got.as_ref().is_err_and(|why| why.contains("line 1")), "{text}: {got:?}");
         }

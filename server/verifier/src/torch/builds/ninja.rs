@@ -38,7 +38,11 @@ pub(super) fn read(text: &str) -> Result<BuildFile, String> {
     let mut file = BuildFile::default();
     for line in text.lines() {
         // Indented lines belong to rules, which are torch's and always the same.
-        if line.is_empty() || line.starts_with(char::is_whitespace) || line.starts_with("rule ") || line.starts_with("default ") {
+        if line.is_empty()
+            || line.starts_with(char::is_whitespace)
+            || line.starts_with("rule ")
+            || line.starts_with("default ")
+        {
             continue;
         }
         if let Some(edge) = line.strip_prefix("build ") {
@@ -109,12 +113,21 @@ mod tests {
         let file = read(text).unwrap();
         assert_eq!(file.output, "x.so");
         assert_eq!(file.flags("cflags").unwrap(), ["-DA=\"b\"", "-O2 x"]);
-        assert_eq!(file.compiles[1], Compile { kind: Kind::Cuda, source: "/b/cuda.cu".into(), object: "cuda.cuda.o".into() });
+        assert_eq!(
+            file.compiles[1],
+            Compile { kind: Kind::Cuda, source: "/b/cuda.cu".into(), object: "cuda.cuda.o".into() }
+        );
     }
 
     #[test]
     fn what_is_not_known_is_refused() {
-        for text in ["", "build x.so: link\n", "build a.o: sycl_compile a\nbuild x.so: link a.o\n", "build a.o: compile a$ b\nbuild x.so: link a.o\n", "subninja y\n"] {
+        for text in [
+            "",
+            "build x.so: link\n",
+            "build a.o: sycl_compile a\nbuild x.so: link a.o\n",
+            "build a.o: compile a$ b\nbuild x.so: link a.o\n",
+            "subninja y\n",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

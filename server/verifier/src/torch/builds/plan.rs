@@ -54,16 +54,26 @@ rule link
 ///
 /// # Errors
 /// Why torch has to build it.
-pub(super) fn plan(file: &BuildFile, sources: &BTreeMap<String, String>, tools: &Tools<'_>) -> Result<Plan, String> {
+pub(super) fn plan(
+    file: &BuildFile,
+    sources: &BTreeMap<String, String>,
+    tools: &Tools<'_>,
+) -> Result<Plan, String> {
     let mut plan = Plan::default();
     let cpp = file.flags("cflags")?;
     flags::check_cpp(&cpp)?;
     flags::check_cpp(&file.flags("post_cflags")?)?;
     flags::check_cpp(&file.flags("ldflags")?)?;
-    plan.ninja = format!("cxx = {}\nnvcc = {}\nldflags = {}\n{RULES}", file.variable("cxx"), file.variable("nvcc"), file.variable("ldflags"));
+    plan.ninja = format!(
+        "cxx = {}\nnvcc = {}\nldflags = {}\n{RULES}",
+        file.variable("cxx"),
+        file.variable("nvcc"),
+        file.variable("ldflags")
+    );
     let mut objects = Vec::new();
     for (number, compile) in file.compiles.iter().enumerate() {
-        let text = sources.get(&compile.source).ok_or_else(|| format!("{} was not passed on", compile.source))?;
+        let text =
+            sources.get(&compile.source).ok_or_else(|| format!("{} was not passed on", compile.source))?;
         let mut step = Step { plan: &mut plan, file, tools, number, compile, text };
         let made = match compile.kind {
             Kind::Cpp => step.cpp(&cpp)?,
@@ -102,7 +112,15 @@ impl Step<'_> {
     }
 
     /// A step of the C++ compiler.
-    fn compile_cpp(&mut self, source: &str, text: &str, prelude: Option<(Prelude, Vec<&'static str>)>, flags: &[String], after: &str, launches: bool) -> String {
+    fn compile_cpp(
+        &mut self,
+        source: &str,
+        text: &str,
+        prelude: Option<(Prelude, Vec<&'static str>)>,
+        flags: &[String],
+        after: &str,
+        launches: bool,
+    ) -> String {
         let object = format!("{source}.o");
         let mut before = Vec::new();
         if let Some((prelude, more)) = prelude {
@@ -111,7 +129,12 @@ impl Step<'_> {
             for file in [prelude.file()].iter().chain(&more) {
                 before.extend(["-include".to_owned(), (*file).to_owned()]);
             }
-            if !self.plan.preludes.iter().any(|(known, known_flags)| (*known, known_flags) == (prelude, &flags)) {
+            if !self
+                .plan
+                .preludes
+                .iter()
+                .any(|(known, known_flags)| (*known, known_flags) == (prelude, &flags))
+            {
                 self.plan.preludes.push((prelude, flags));
             }
         }
@@ -122,7 +145,10 @@ impl Step<'_> {
         before.extend(["-iquote".to_owned(), self.folder()]);
         self.plan.files.insert(source.to_owned(), self.with_name(text));
         let (before, flags) = (flags::quoted(&before), flags::quoted(flags));
-        let _ = write!(self.plan.ninja, "build {object}: cpp {source}\n  before = {before}\n  flags = {flags}\n  after = {after}\n");
+        let _ = write!(
+            self.plan.ninja,
+            "build {object}: cpp {source}\n  before = {before}\n  flags = {flags}\n  after = {after}\n"
+        );
         object
     }
 
@@ -166,14 +192,20 @@ impl Step<'_> {
         let source = self.name(".host.cpp");
         let prelude = headers::prelude(self.text, true, split.binds);
         let host = self.compile_cpp(&source, &split.host, prelude, host_flags, "", true);
-        let has_half = ["Half", "BFloat16", "HALF", "BFLOAT16", "ALL_TYPES_AND", "TYPES_AND"].iter().any(|word| self.text.contains(word));
+        let has_half = ["Half", "BFloat16", "HALF", "BFLOAT16", "ALL_TYPES_AND", "TYPES_AND"]
+            .iter()
+            .any(|word| self.text.contains(word));
         let (source, object) = (self.name(".device.cu"), self.name(".device.o"));
         let mut text = headers::device_text(has_half) + &self.with_name(&split.device);
         let mut flags = flags.to_vec();
         let mut needs = String::new();
         if !split.templates.is_empty() {
             let list = self.name(".templates.h");
-            let _ = write!(self.plan.ninja, "build {list}: names {host}\n  kernels = {}\n", split.templates.join("|"));
+            let _ = write!(
+                self.plan.ninja,
+                "build {list}: names {host}\n  kernels = {}\n",
+                split.templates.join("|")
+            );
             let _ = write!(text, "\n#include \"{list}\"\n");
             needs = format!(" | {list}");
             if self.tools.cuda_version >= STATIC_STUBS {
@@ -199,20 +231,31 @@ mod tests {
     fn made(cuda: &str, version: u32) -> Result<Plan, String> {
         let text = "cxx = c++\nnvcc = /n/nvcc\ncflags = -DTORCH_EXTENSION_NAME=x -std=c++17\npost_cflags = \ncuda_cflags = -DTORCH_EXTENSION_NAME=x --expt-relaxed-constexpr -std=c++17\ncuda_post_cflags = \nldflags = -shared -lc10\nbuild main.o: compile /b/main.cpp\nbuild cuda.cuda.o: cuda_compile /b/cuda.cu\nbuild x.so: link main.o cuda.cuda.o\n";
         let main = "#include <torch/extension.h>\nvoid f();\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n";
-        let sources = [("/b/main.cpp", main), ("/b/cuda.cu", cuda)].map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let sources = [("/b/main.cpp", main), ("/b/cuda.cu", cuda)]
+            .map(|(name, text)| (name.to_owned(), text.to_owned()));
         let prelude = |prelude: Prelude, _: &[String]| Path::new("/p").join(prelude.file());
         plan(&ninja::read(text)?, &sources.into(), &Tools { cuda_version: version, prelude: &prelude })
     }
 
     #[test]
     fn a_plain_extension_has_three_objects_that_need_not_wait() {
-        let plan = made("#include <torch/types.h>\n__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n", 13_000).unwrap();
-        assert!(plan.ninja.contains("build extension.so: link 0.cpp.o 1.host.cpp.o 1.device.o\n"), "{}", plan.ninja);
+        let plan =
+            made("#include <torch/types.h>\n__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n", 13_000)
+                .unwrap();
+        assert!(
+            plan.ninja.contains("build extension.so: link 0.cpp.o 1.host.cpp.o 1.device.o\n"),
+            "{}",
+            plan.ninja
+        );
         assert!(plan.ninja.contains("build 1.device.o: device 1.device.cu\n"));
         assert!(!plan.ninja.contains("static-global"));
         assert_eq!((plan.apart, plan.whole.len()), (1, 0));
-        let preludes: Vec<_> = plan.preludes.iter().map(|(prelude, flags)| (*prelude, flags.join(" "))).collect();
-        assert_eq!(preludes, [(Prelude::Bound, "-std=c++17".to_owned()), (Prelude::Bare, "-std=c++17".to_owned())]);
+        let preludes: Vec<_> =
+            plan.preludes.iter().map(|(prelude, flags)| (*prelude, flags.join(" "))).collect();
+        assert_eq!(
+            preludes,
+            [(Prelude::Bound, "-std=c++17".to_owned()), (Prelude::Bare, "-std=c++17".to_owned())]
+        );
         assert!(plan.files["1.host.cpp"].starts_with("#line 1 \"/b/cuda.cu\"\n"));
     }
 

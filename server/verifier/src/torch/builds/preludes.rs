@@ -1,7 +1,8 @@
 //! Compiled headers: what a C++ compiler has read of torch, kept for the next source.
 //!
 //! A folder holds the headers of a prelude, and what the compiler made of them for one set of flags. It is made aside and moved, so it is
-//! there whole or not at all; the least used leave when there are too many. Nothing of a candidate's goes into it.
+//! there whole or not at all; the least used leave when there are too many. Nothing of a candidate's goes into it. For flags that torch itself
+//! does not pass, the headers alone are there: compiling them takes as long as compiling one source with them, and 350 MB.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,8 +17,22 @@ use super::store::{Store, what_was_read};
 use super::tools::{Tools, identity};
 use super::{Builds, Failed, flags, write};
 
-/// As many are kept: each takes 150 to 400 MB.
-const MOST: usize = 8;
+/// As many are kept: each takes 300 to 400 MB.
+const MOST: usize = 6;
+/// Flags, by how they begin, that torch passes to every source of an extension, and levels of optimisation.
+const USUAL: [&str; 11] = [
+    "-DTORCH_",
+    "-DPYBIND11_",
+    "-D_GLIBCXX_",
+    "-D__CUDA_NO_",
+    "-O",
+    "-std=",
+    "-fPIC",
+    "-W",
+    "-w",
+    "-isystem",
+    "/",
+];
 /// One that was used this lately stays: somebody may be compiling with it.
 const IN_USE: Duration = Duration::from_secs(3600);
 /// The list of what was read, in the folder.
@@ -46,7 +61,10 @@ fn is_good(folder: &Path) -> bool {
         return false;
     }
     // Marks it as used.
-    let marked = std::fs::File::options().append(true).open(folder.join(READ)).and_then(|file| file.set_modified(SystemTime::now()));
+    let marked = std::fs::File::options()
+        .append(true)
+        .open(folder.join(READ))
+        .and_then(|file| file.set_modified(SystemTime::now()));
     marked.is_ok() || folder.is_dir()
 }
 
@@ -77,7 +95,15 @@ impl Builds {
         for shadowed in SHADOWED {
             write(scratch.path(), shadowed, "#pragma once\n").map_err(words)?;
         }
-        let rule = format!("rule header\n  command = {} -MD -MF $out.d {} -x c++-header $in -o $out\n", tools.cxx, flags::quoted(flags));
+        if !flags.iter().all(|flag| USUAL.iter().any(|usual| flag.starts_with(usual))) {
+            let kept = self.store.keep(&scratch, &[header], &[], &folder);
+            return kept.map_err(|error| format!("headers could not be kept ({error})"));
+        }
+        let rule = format!(
+            "rule header\n  command = {} -MD -MF $out.d {} -x c++-header $in -o $out\n",
+            tools.cxx,
+            flags::quoted(flags)
+        );
         let edge = format!("build {header}.gch: header {header}\ndefault {header}.gch\n");
         write(scratch.path(), "build.ninja", &(rule + &edge)).map_err(words)?;
         let (finished, began) = self.run(tools, &scratch, variables).await.map_err(words)?;
@@ -86,18 +112,25 @@ impl Builds {
             return Err(format!("torch's headers could not be compiled by themselves: {first}"));
         }
         let read = what_was_read(scratch.path(), began).ok_or("torch's headers were changed meanwhile")?;
-        self.store.keep(&scratch, header, &read, &folder).map_err(|error| format!("compiled headers could not be kept ({error})"))
+        self.store
+            .keep(&scratch, &[header, &format!("{header}.gch")], &read, &folder)
+            .map_err(|error| format!("compiled headers could not be kept ({error})"))
     }
 }
 
 impl Store {
-    fn keep(&self, scratch: &Scratch, header: &str, read: &[(PathBuf, String)], folder: &Path) -> io::Result<()> {
+    fn keep(
+        &self,
+        scratch: &Scratch,
+        names: &[&str],
+        read: &[(PathBuf, String)],
+        folder: &Path,
+    ) -> io::Result<()> {
         let root = self.preludes();
         std::fs::create_dir_all(&root)?;
         make_room(&root);
         let aside = tempfile::Builder::new().prefix(".aside-").tempdir_in(&root)?;
-        let compiled = format!("{header}.gch");
-        for name in [header, compiled.as_str()].into_iter().chain(SHADOWED) {
+        for name in names.iter().copied().chain(SHADOWED) {
             let (from, to) = (scratch.path().join(name), aside.path().join(name));
             if !std::fs::symlink_metadata(&from)?.is_file() {
                 return Err(io::Error::other(format!("{name} is no plain file")));
@@ -124,8 +157,14 @@ impl Store {
 
 /// Removes what was left half made and what was used least.
 fn make_room(root: &Path) {
-    let used = |path: &Path| std::fs::metadata(path.join(READ)).and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    let made = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let used = |path: &Path| {
+        std::fs::metadata(path.join(READ))
+            .and_then(|found| found.modified())
+            .unwrap_or(SystemTime::UNIX_EPOCH)
+    };
+    let made = |path: &Path| {
+        std::fs::metadata(path).and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    };
     let is_old = |time: SystemTime| time.elapsed().is_ok_and(|age| age > IN_USE);
     let mut whole: Vec<(SystemTime, PathBuf)> = Vec::new();
     for path in std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()) {
@@ -179,7 +218,10 @@ mod tests {
         std::fs::create_dir(&aside).unwrap();
         std::fs::File::open(&aside).unwrap().set_modified(old).unwrap();
         make_room(root.path());
-        let mut left: Vec<_> = std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut left: Vec<_> = std::fs::read_dir(root.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         left.sort();
         assert_eq!(left.len(), MOST - 1);
         assert!(!left.contains(&"0".to_owned()) && !left.contains(&".aside-x".to_owned()));

@@ -30,11 +30,29 @@ pub(super) struct Split {
 
 /// What stands for an unnamed namespace: its kernels must be found by the linker.
 const UNNAMED: &str = "stitchcuda_unnamed";
-const DEVICE_WORDS: [&str; 7] =
-    ["__global__", "__device__", "__constant__", "__managed__", "__shared__", "__grid_constant__", "__launch_bounds__"];
+const DEVICE_WORDS: [&str; 7] = [
+    "__global__",
+    "__device__",
+    "__constant__",
+    "__managed__",
+    "__shared__",
+    "__grid_constant__",
+    "__launch_bounds__",
+];
 /// Words of torch and Python: what has one of them can't be compiled for the device without their headers.
 const TORCH_WORDS: [&str; 12] = [
-    "torch", "at", "c10", "pybind11", "py", "Tensor", "TensorOptions", "PyObject", "ScalarType", "IntArrayRef", "Scalar", "ArrayRef",
+    "torch",
+    "at",
+    "c10",
+    "pybind11",
+    "py",
+    "Tensor",
+    "TensorOptions",
+    "PyObject",
+    "ScalarType",
+    "IntArrayRef",
+    "Scalar",
+    "ArrayRef",
 ];
 /// Names of libraries whose functions launch kernels of their own, so that host code with them is nvcc's.
 const DEVICE_LIBRARIES: [&str; 6] = ["thrust", "cub", "cutlass", "cute", "cudf", "nvbench"];
@@ -105,9 +123,8 @@ fn entry(text: &str, masked: &str, item: &Item, macros: &[heads::Macro]) -> Resu
             Side::Device => Part::Device,
         },
         ItemKind::Directive | ItemKind::Container => Part::Both,
-        ItemKind::UsingNamespace if uses_torch => Part::Host,
-        ItemKind::UsingNamespace if has_any(bare, &["nvcuda", "cooperative_groups", "wmma"]) => Part::Device,
-        ItemKind::UsingNamespace => Part::Both,
+        ItemKind::UsingNamespace => of_namespace(bare),
+        _ if is_alias(bare) => of_namespace(bare),
         ItemKind::Type if uses_torch => Part::Lent,
         ItemKind::Type => Part::Shared,
         ItemKind::Constant | ItemKind::Other if place.is_device => Part::Device,
@@ -124,13 +141,33 @@ fn entry(text: &str, masked: &str, item: &Item, macros: &[heads::Macro]) -> Resu
     Ok(Entry { range, part, names: heads::names(item.kind, bare) })
 }
 
+/// Whether it gives a namespace another name.
+fn is_alias(bare: &str) -> bool {
+    bare.starts_with("namespace") && bare.contains('=') && !bare.contains('{')
+}
+
+/// Who knows the namespace that is used, or named otherwise.
+fn of_namespace(bare: &str) -> Part {
+    if has_any(bare, &TORCH_WORDS) {
+        Part::Host
+    } else if has_any(bare, &DEVICE_LIBRARIES)
+        || has_any(bare, &["nvcuda", "cooperative_groups", "wmma", "cg", "cuda"])
+    {
+        Part::Device
+    } else {
+        Part::Both
+    }
+}
+
 /// All words of the host's part, which grows by what it names.
 fn host_words<'a>(masked: &'a str, entries: &mut [Entry]) -> BTreeSet<&'a str> {
     let mut known = BTreeSet::new();
     for entry in entries.iter() {
         let bare = &masked[entry.range.clone()];
         // A macro that defines device code says nothing of the host.
-        if matches!(entry.part, Part::Host | Part::Lent) || entry.part == Part::Both && !has_any(bare, &DEVICE_WORDS) {
+        if matches!(entry.part, Part::Host | Part::Lent)
+            || entry.part == Part::Both && !has_any(bare, &DEVICE_WORDS)
+        {
             known.extend(words(bare));
         }
     }
@@ -151,7 +188,10 @@ fn host_words<'a>(masked: &'a str, entries: &mut [Entry]) -> BTreeSet<&'a str> {
 /// All words of the device's part.
 fn device_words<'a>(masked: &'a str, entries: &mut [Entry]) -> BTreeSet<&'a str> {
     let mut known = BTreeSet::new();
-    for entry in entries.iter().filter(|entry| matches!(entry.part, Part::Device | Part::Kernel | Part::Shared | Part::Both)) {
+    for entry in entries
+        .iter()
+        .filter(|entry| matches!(entry.part, Part::Device | Part::Kernel | Part::Shared | Part::Both))
+    {
         known.extend(words(&masked[entry.range.clone()]));
     }
     loop {
@@ -176,7 +216,10 @@ fn check_host(masked: &str, entries: &[Entry], host_words: &BTreeSet<&str>) -> R
                 return Err("there is device code inside of a host function".to_owned());
             }
             Part::Host if has_any(bare, &DEVICE_LIBRARIES) => {
-                return Err("host code calls a library that launches kernels of its own (thrust, CUB, CUTLASS)".to_owned());
+                return Err(
+                    "host code calls a library that launches kernels of its own (thrust, CUB, CUTLASS)"
+                        .to_owned(),
+                );
             }
             Part::Device => {
                 if let Some(name) = entry.names.iter().find(|name| host_words.contains(name.as_str())) {

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use stitch_session::CancellationToken;
 use stitch_session::cache::{Cache, Key};
 
-use super::tools::identity;
 use super::Asked;
+use super::tools::identity;
 
 /// Another way of building gives other bytes: another name for all.
 const WAY: &str = "1";
@@ -101,13 +101,20 @@ impl Store {
         let failed = |error: io::Error| format!("{} can't be locked ({error})", folder.display());
         std::fs::create_dir_all(&folder).map_err(failed)?;
         // Few files for many names: two names in one file wait for each other, and nothing grows.
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.join(name.get(..2).unwrap_or(name)));
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(folder.join(name.get(..2).unwrap_or(name)));
         let file = file.map_err(failed)?;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
-                Err(TryLockError::WouldBlock) if cancel.is_cancelled() => return Err("it was cancelled".to_owned()),
+                Err(TryLockError::WouldBlock) if cancel.is_cancelled() => {
+                    return Err("it was cancelled".to_owned());
+                }
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
             }
         }
@@ -163,7 +170,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let header = folder.path().join("a.h");
         std::fs::write(&header, "1").unwrap();
-        std::fs::write(folder.path().join("x.o.d"), format!("x.o: x.cpp \\\n {}\n", header.display())).unwrap();
+        std::fs::write(folder.path().join("x.o.d"), format!("x.o: x.cpp \\\n {}\n", header.display()))
+            .unwrap();
         let scratch = folder.path().join("elsewhere");
         std::fs::create_dir(&scratch).unwrap();
         std::fs::copy(folder.path().join("x.o.d"), scratch.join("x.o.d")).unwrap();
@@ -173,7 +181,8 @@ mod tests {
         assert_eq!(what_was_read(&scratch, SystemTime::UNIX_EPOCH), None);
         let store = store(folder.path());
         let key = key(&Asked::default(), "tools", &[]);
-        let built = Built { bytes: b"lib\nrary".as_slice().into(), about: About { read, ..About::default() } };
+        let built =
+            Built { bytes: b"lib\nrary".as_slice().into(), about: About { read, ..About::default() } };
         store.put(&key, &built).await;
         assert_eq!(&*store.get(&key).await.unwrap().bytes, b"lib\nrary");
         std::fs::write(&header, "12").unwrap();
@@ -191,7 +200,11 @@ mod tests {
         let of = |asked: &Asked, tools: &str| key(asked, tools, &[("PATH".into(), "/bin".into())]);
         let first = of(&asked("/one", "-O2", "int x;"), "t");
         assert_eq!(first, of(&asked("/two", "-O2", "int x;"), "t"));
-        for other in [of(&asked("/one", "-O3", "int x;"), "t"), of(&asked("/one", "-O2", "int y;"), "t"), of(&asked("/one", "-O2", "int x;"), "u")] {
+        for other in [
+            of(&asked("/one", "-O3", "int x;"), "t"),
+            of(&asked("/one", "-O2", "int y;"), "t"),
+            of(&asked("/one", "-O2", "int x;"), "u"),
+        ] {
             assert_ne!(first, other);
         }
         assert_ne!(first, key(&asked("/one", "-O2", "int x;"), "t", &[]));

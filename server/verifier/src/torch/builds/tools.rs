@@ -27,10 +27,10 @@ impl Tools {
     /// # Errors
     /// Which is not there.
     pub fn find(file: &BuildFile, variables: &[(OsString, OsString)]) -> Result<Self, String> {
-        let path = variables.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, value)| value);
-        let program = |name: &str| {
-            program(name, path).ok_or_else(|| format!("the program {name} was not found"))
-        };
+        let path =
+            variables.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, value)| value);
+        let program =
+            |name: &str| program(name, path).ok_or_else(|| format!("the program {name} was not found"));
         let ninja = program("ninja")?;
         let cxx = file.variable("cxx").to_owned();
         let mut identity = identity(&program(&cxx)?);
@@ -42,7 +42,10 @@ impl Tools {
         if !nvcc.is_empty() {
             let nvcc = program(nvcc)?;
             identity.push_str(&self::identity(&nvcc));
-            let folder = std::fs::canonicalize(&nvcc).ok().and_then(|path| path.parent().map(PathBuf::from)).unwrap_or_default();
+            let folder = std::fs::canonicalize(&nvcc)
+                .ok()
+                .and_then(|path| path.parent().map(PathBuf::from))
+                .unwrap_or_default();
             for name in OF_NVCC {
                 identity.push_str(&self::identity(&folder.join(name)));
             }
@@ -63,7 +66,10 @@ fn program(name: &str, path: &OsStr) -> Option<PathBuf> {
     if name.is_empty() || name.contains(char::is_whitespace) {
         return None;
     }
-    std::env::split_paths(path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(is_program)
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(is_program)
 }
 
 /// A file's path, size and time of change, as text.

@@ -41,7 +41,8 @@ impl Side {
         let setting = setting(request, role, &scratch, &build);
         let zygote = Zygote::start(&setting, role, cancel).await?;
         // On the simulator, extensions are programs of their own.
-        let builds = request.simulation.is_none().then(|| setting.builds(request.cache.clone(), cancel)).map(Arc::new);
+        let builds =
+            request.simulation.is_none().then(|| setting.builds(request.cache.clone(), cancel)).map(Arc::new);
         Ok(Self { zygote, build, builds, scratch })
     }
 

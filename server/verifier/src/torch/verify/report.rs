@@ -267,7 +267,10 @@ impl<'a> Report<'a> {
     /// Which of the candidate's extensions were built as torch builds them, and why.
     pub fn builds(&mut self, seen: &Seen) {
         for (what, reason) in &seen.ordinary {
-            self.note(format!("{what} was built with all of torch's headers, which takes longer: {}.", cut(reason)));
+            self.note(format!(
+                "{what} was built with all of torch's headers, which takes longer: {}.",
+                cut(reason)
+            ));
         }
     }
 

@@ -43,7 +43,8 @@ impl Place {
 /// Macros of a text whose definition makes device code.
 pub(super) fn device_macros(masked: &str, items: &[Item]) -> Vec<Macro> {
     let defines = items.iter().filter(|item| item.kind == ItemKind::Directive).filter_map(|item| {
-        let line = masked[item.span.range()].trim_start().strip_prefix('#')?.trim_start().strip_prefix("define")?;
+        let line =
+            masked[item.span.range()].trim_start().strip_prefix('#')?.trim_start().strip_prefix("define")?;
         let mut of_line = words(line);
         let name = of_line.next()?.to_owned();
         let has = |word: &str| words(line).any(|known| known == word);
@@ -58,7 +59,8 @@ pub(super) fn device_macros(masked: &str, items: &[Item]) -> Vec<Macro> {
         name: name.to_owned(),
         place: Place { is_kernel: false, is_device: true, is_host },
     };
-    let known = [("C10_DEVICE", false), ("C10_HOST_DEVICE", true), ("AT_DEVICE", false), ("AT_HOST_DEVICE", true)];
+    let known =
+        [("C10_DEVICE", false), ("C10_HOST_DEVICE", true), ("AT_DEVICE", false), ("AT_HOST_DEVICE", true)];
     defines.chain(known.map(|(name, is_host)| of_torch(name, is_host))).collect()
 }
 
@@ -109,7 +111,8 @@ pub(super) fn free(bare: &str, start: usize, texts: &mut [&mut Vec<u8>]) {
     while let Some(found) = head[at..after.max(before)].find("static") {
         let begin = at + found;
         let end = begin + "static".len();
-        let is_whole = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
+        let is_whole =
+            |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
         let bytes = head.as_bytes();
         if is_whole(begin.checked_sub(1).and_then(|at| bytes.get(at))) && is_whole(bytes.get(end)) {
             for text in texts.iter_mut() {
@@ -142,10 +145,50 @@ pub(super) fn names(kind: ItemKind, bare: &str) -> Vec<String> {
 
 /// Words that are no names of an item's own.
 const KEYWORDS: [&str; 44] = [
-    "struct", "class", "union", "enum", "typedef", "using", "template", "typename", "const", "constexpr", "static", "inline", "int", "float",
-    "double", "char", "bool", "unsigned", "signed", "long", "short", "void", "auto", "extern", "volatile", "__device__", "__constant__",
-    "__managed__", "__shared__", "__align__", "alignas", "size_t", "int64_t", "int32_t", "uint32_t", "uint64_t", "uint8_t", "int8_t",
-    "std", "T", "half", "__half", "float4", "float2",
+    "struct",
+    "class",
+    "union",
+    "enum",
+    "typedef",
+    "using",
+    "template",
+    "typename",
+    "const",
+    "constexpr",
+    "static",
+    "inline",
+    "int",
+    "float",
+    "double",
+    "char",
+    "bool",
+    "unsigned",
+    "signed",
+    "long",
+    "short",
+    "void",
+    "auto",
+    "extern",
+    "volatile",
+    "__device__",
+    "__constant__",
+    "__managed__",
+    "__shared__",
+    "__align__",
+    "alignas",
+    "size_t",
+    "int64_t",
+    "int32_t",
+    "uint32_t",
+    "uint64_t",
+    "uint8_t",
+    "int8_t",
+    "std",
+    "T",
+    "half",
+    "__half",
+    "float4",
+    "float2",
 ];
 
 /// The name before a function's parameters.
@@ -156,7 +199,8 @@ fn function_name(bare: &str) -> Option<&str> {
     loop {
         let open = at + head.get(at..)?.find('(')?;
         let end = head[..open].trim_end().len();
-        let begin = head[..end].rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |found| found + 1);
+        let begin =
+            head[..end].rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |found| found + 1);
         let name = &head[begin..end];
         // The name of `template <> void k<float>(…)` is before its arguments.
         let name = if name.is_empty() && head[..end].ends_with('>') {
@@ -166,7 +210,8 @@ fn function_name(bare: &str) -> Option<&str> {
             name
         };
         match name {
-            "__launch_bounds__" | "__cluster_dims__" | "__attribute__" | "alignas" | "__align__" | "__declspec" | "decltype" => {
+            "__launch_bounds__" | "__cluster_dims__" | "__attribute__" | "alignas" | "__align__"
+            | "__declspec" | "decltype" => {
                 at = closing(bytes, open)? + 1;
             }
             name => return Some(name).filter(|name| !name.is_empty()),

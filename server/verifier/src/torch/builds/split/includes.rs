@@ -55,8 +55,22 @@ const OF_DEVICE: [&str; 15] = [
 ];
 /// Headers of C; those of C++ have neither a dot nor a slash.
 const OF_C: [&str; 16] = [
-    "assert.h", "ctype.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
-    "stdio.h", "stdlib.h", "string.h", "time.h", "unistd.h",
+    "assert.h",
+    "ctype.h",
+    "errno.h",
+    "float.h",
+    "inttypes.h",
+    "limits.h",
+    "math.h",
+    "stdarg.h",
+    "stdbool.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+    "string.h",
+    "time.h",
+    "unistd.h",
 ];
 
 /// Who needs the header of an `#include`.
@@ -78,7 +92,8 @@ pub(super) fn side(line: &str) -> Result<Side, String> {
     if OF_DEVICE.iter().any(|known| name.starts_with(known)) {
         return Ok(Side::Device);
     }
-    let is_standard = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_standard =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if is_standard || PLAIN.contains(&name) || OF_C.contains(&name) {
         return Ok(Side::Both);
     }

@@ -20,7 +20,10 @@ fn kernels_and_wrappers_part_and_keep_their_lines() {
     assert_eq!(split.templates, ["relu"]);
     // The device sees nothing of torch, nor state of the host's.
     assert_eq!((device[0].trim(), device[5].trim(), device[17].trim()), ("", "", ""));
-    assert_eq!(device[11].trim_start(), "__global__ void __launch_bounds__(256) relu(const T* x, T* y, int n) {");
+    assert_eq!(
+        device[11].trim_start(),
+        "__global__ void __launch_bounds__(256) relu(const T* x, T* y, int n) {"
+    );
     assert_eq!(device[6], "inline namespace stitchcuda_unnamed {");
     // The host sees a declaration, and no header of the device's.
     assert_eq!((host[2].trim(), host[8].trim()), ("", ""));
@@ -35,8 +38,19 @@ fn what_both_need_is_in_both_and_nothing_else() {
     let text = "enum Mode { A, B };\nstruct P { int n; };\nstruct Q { int m; };\nconst int W = 3;\nconst int V = f();\n__host__ __device__ inline int up(int a) { return a; }\n__global__ void k(P p, Q* q) { p.n = W + up(q->m); }\nvoid g(int n) { k<<<up(n), A>>>(P{n}, nullptr); }\n";
     let split = taken_apart(text);
     let at = |text: &str, line: usize| text.lines().nth(line).unwrap_or_default().trim().to_owned();
-    for (line, host, device) in [(0, true, true), (1, true, true), (2, true, true), (3, true, true), (4, true, false), (5, true, true)] {
-        assert_eq!((!at(&split.host, line).is_empty(), !at(&split.device, line).is_empty()), (host, device), "line {line}");
+    for (line, host, device) in [
+        (0, true, true),
+        (1, true, true),
+        (2, true, true),
+        (3, true, true),
+        (4, true, false),
+        (5, true, true),
+    ] {
+        assert_eq!(
+            (!at(&split.host, line).is_empty(), !at(&split.device, line).is_empty()),
+            (host, device),
+            "line {line}"
+        );
     }
     assert_eq!(at(&split.host, 6), "__global__ void k(P p, Q* q) ;");
     assert_eq!(at(&split.device, 7), "");
@@ -69,6 +83,15 @@ fn a_kernel_that_nobody_launches_here_is_no_name_of_the_hosts() {
     let split = taken_apart(text);
     assert_eq!(split.host.trim(), "int f() { return 1; }");
     assert!(split.device.contains("template __global__ void t<float>"));
+}
+
+#[test]
+fn namespaces_of_the_devices_stay_there() {
+    let text = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\nusing namespace nvcuda;\nusing namespace torch;\nnamespace mine = std;\n__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n";
+    let split = taken_apart(text);
+    let blank = |text: &str| text.lines().map(|line| line.trim().is_empty()).collect::<Vec<_>>();
+    assert_eq!(blank(&split.host), [true, true, true, false, false, false, false]);
+    assert_eq!(blank(&split.device), [false, false, false, true, false, false, true]);
 }
 
 #[test]
