@@ -3,6 +3,8 @@
 //! `torch_builds KEPT FOLDER...` puts each library beside its build file, and prints a line of JSON for each: how long it took, and what was
 //! not taken apart. `KEPT` is the folder of compiled headers and of what was built. There is no sandbox: `tests/device/builds.py` uses it.
 
+#![allow(clippy::print_stdout)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! Extensions that are built here instead of by torch: the same functions and errors, built once, never half.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 #[path = "torch/common.rs"]
 #[allow(dead_code)]
@@ -133,6 +133,7 @@ async fn a_compilers_words_are_those_of_torchs_build() {
     let (builds, _) = builds(folder.path(), vec![]);
     let Answer::Wrong(text) = builds.build(asked("/a/x", "int x = y;\n", "")).await else { panic!() };
     assert!(text.contains("/a/x/main.cpp:1:9: error:") && text.contains("FAILED: main.o"), "{text}");
+    assert!(text.starts_with("[1/2] c++ -MMD -MF main.o.d"), "{text}");
     assert!(!text.contains("scratch"), "{text}");
 }
 

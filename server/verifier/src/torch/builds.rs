@@ -166,7 +166,7 @@ impl Builds {
                 return Err(Failed::Other(format!("{path} is not what was passed on")));
             }
         }
-        let key = store::key(asked, &tools.identity, &variables);
+        let key = store::key(asked, &tools.identity, &variables, |path| !self.is_readable(path));
         if let Some(built) = self.store.get(&key).await {
             *found = true;
             return Ok(built);
@@ -252,6 +252,11 @@ impl Builds {
             return self.taken(&scratch, &file.output, &plan, began);
         }
         let text = finished.stdout_text() + &finished.stderr_text();
+        // Torch starts ninja in the folder itself.
+        let text = match text.split_once('\n') {
+            Some((line, rest)) if line.starts_with("ninja: Entering directory") => rest.to_owned(),
+            _ => text,
+        };
         Err(Failed::Compilers(text.replace(&folder, &asked.folder).replace(" -MD -MF ", " -MMD -MF ")))
     }
 

@@ -110,10 +110,10 @@ def compare(name, folders, case):
     codes = [code(path) for path in (first, second)]
     said = [said_by(path, case) for path in (first, second)]
     same_code = None if codes[0] is None else codes[0] == codes[1]
-    line = {"same_code": same_code, "kernels": len(codes[0] or ()), "same_bound_and_results": said[0] == said[1] and not said[0].startswith("failed")}
+    line = {"same_code": same_code, "kernels": len(codes[0] or ()), "same_bound_and_results": None if all(text.startswith("failed") for text in said) else said[0] == said[1]}
     if same_code is False:
         line["differs"] = sorted(set(codes[0]) ^ set(codes[1]))[:6] or [key for key in codes[0] if codes[0][key] != codes[1][key]][:6]
-    if not line["same_bound_and_results"]:
+    if not line["same_bound_and_results"]:  # Neither may load where a library of CUDA is not found.
         line["said"] = [text[:1200] for text in said]
     return line
 

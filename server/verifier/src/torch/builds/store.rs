@@ -50,14 +50,29 @@ pub(super) struct Store {
     cache: Cache,
 }
 
-/// The name of what an extension is built from. The folder differs between processes and goes into nothing but messages.
-pub(super) fn key(asked: &Asked, tools: &str, variables: &[(OsString, OsString)]) -> Key {
+/// The name of what an extension is built from. Folders that differ between processes, the extension's and those of sources that the process
+/// alone can read (which is what `is_own` asks), go into nothing but messages.
+pub(super) fn key(
+    asked: &Asked,
+    tools: &str,
+    variables: &[(OsString, OsString)],
+    is_own: impl Fn(&str) -> bool,
+) -> Key {
     use std::os::unix::ffi::OsStrExt;
-    let neutral = |text: &str| text.replace(&asked.folder, "@").into_bytes();
+    let own = asked.sources.keys().filter(|path| !path.starts_with(&asked.folder) && is_own(path));
+    let own: Vec<(&String, String)> = own
+        .enumerate()
+        .map(|(number, path)| (path, format!("@{number}/{}", path.rsplit('/').next().unwrap_or_default())))
+        .collect();
+    let neutral = |text: &str| {
+        let text = text.replace(&asked.folder, "@");
+        own.iter().fold(text, |text, (path, name)| text.replace(path.as_str(), name)).into_bytes()
+    };
     let mut parts = vec![WAY.as_bytes().to_vec(), neutral(&asked.ninja), tools.as_bytes().to_vec()];
-    for (path, text) in &asked.sources {
-        parts.extend([neutral(path), text.clone().into_bytes()]);
-    }
+    let mut sources: Vec<[Vec<u8>; 2]> =
+        asked.sources.iter().map(|(path, text)| [neutral(path), text.clone().into_bytes()]).collect();
+    sources.sort();
+    parts.extend(sources.into_iter().flatten());
     for (name, value) in variables {
         parts.extend([name.as_bytes().to_vec(), value.as_bytes().to_vec()]);
     }
@@ -180,7 +195,7 @@ mod tests {
         assert_eq!(read.as_ref().unwrap().len(), 1);
         assert_eq!(what_was_read(&scratch, SystemTime::UNIX_EPOCH), None);
         let store = store(folder.path());
-        let key = key(&Asked::default(), "tools", &[]);
+        let key = key(&Asked::default(), "tools", &[], |_| false);
         let built =
             Built { bytes: b"lib\nrary".as_slice().into(), about: About { read, ..About::default() } };
         store.put(&key, &built).await;
@@ -197,7 +212,7 @@ mod tests {
             sources: [(format!("{folder}/a.cpp"), text.to_owned())].into(),
             ..Asked::default()
         };
-        let of = |asked: &Asked, tools: &str| key(asked, tools, &[("PATH".into(), "/bin".into())]);
+        let of = |asked: &Asked, tools: &str| key(asked, tools, &[("PATH".into(), "/bin".into())], |_| false);
         let first = of(&asked("/one", "-O2", "int x;"), "t");
         assert_eq!(first, of(&asked("/two", "-O2", "int x;"), "t"));
         for other in [
@@ -207,7 +222,17 @@ mod tests {
         ] {
             assert_ne!(first, other);
         }
-        assert_ne!(first, key(&asked("/one", "-O2", "int x;"), "t", &[]));
+        assert_ne!(first, key(&asked("/one", "-O2", "int x;"), "t", &[], |_| false));
+        // A file that a program has written for itself has another path each time.
+        let written = |path: &str| Asked {
+            ninja: format!("build a.o: compile {path}\n"),
+            sources: [(path.to_owned(), "int x;".to_owned())].into(),
+            folder: "/one".to_owned(),
+            ..Asked::default()
+        };
+        let of = |path: &str, is_own: bool| key(&written(path), "t", &[], |_| is_own);
+        assert_eq!(of("/tmp/a/x.cpp", true), of("/tmp/b/x.cpp", true));
+        assert_ne!(of("/tmp/a/x.cpp", false), of("/tmp/b/x.cpp", false));
     }
 
     #[tokio::test]

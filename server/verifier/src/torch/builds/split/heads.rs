@@ -144,7 +144,8 @@ pub(super) fn names(kind: ItemKind, bare: &str) -> Vec<String> {
 }
 
 /// Words that are no names of an item's own.
-const KEYWORDS: [&str; 44] = [
+const KEYWORDS: [&str; 45] = [
+    "namespace",
     "struct",
     "class",
     "union",
