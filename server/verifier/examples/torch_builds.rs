@@ -1,7 +1,7 @@
 //! Builds extensions as a verification does, from folders in which `torch.utils.cpp_extension` has written a build file.
 //!
 //! `torch_builds KEPT FOLDER...` puts each library beside its build file, and prints a line of JSON for each: how long it took, and what was
-//! not taken apart. `KEPT` is the folder of compiled headers and of what was built. There is no sandbox: `tests/device/builds.py` uses it.
+//! not taken apart. `torch_builds --look FILE...` says of CUDA files alone whether they can be. `KEPT` is the folder of compiled headers and of what was built. There is no sandbox: `tests/device/builds.py` uses it.
 
 #![allow(clippy::print_stdout)]
 
@@ -12,13 +12,21 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use stitch_session::CancellationToken;
 use stitch_session::cache::Cache;
-use stitch_verifier::torch::builds::{Answer, Asked, Builds};
+use stitch_verifier::torch::builds::{Answer, Asked, Builds, can_be_taken_apart};
 use stitch_verifier::torch::host::bare;
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let kept = PathBuf::from(arguments.next().context("the first argument is a folder")?);
+    let first = arguments.next().context("the first argument is a folder")?;
+    if first == "--look" {
+        for path in arguments {
+            let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
+            println!("{path}\t{}", can_be_taken_apart(&text).err().unwrap_or_default());
+        }
+        return Ok(());
+    }
+    let kept = PathBuf::from(first);
     for folder in arguments {
         let cache = Cache::open(Some(&kept.join("results")), 4 << 30);
         let variables = std::env::vars_os().collect();

@@ -311,6 +311,14 @@ impl Builds {
     }
 }
 
+/// Whether a CUDA text can be taken apart, before any compiler has seen it.
+///
+/// # Errors
+/// Why not: a sentence without its end.
+pub fn can_be_taken_apart(text: &str) -> Result<(), String> {
+    split::split(text, 0, &[]).map(|_| ())
+}
+
 /// Whether sources lie where a build file may name them.
 fn check(asked: &Asked) -> Result<(), String> {
     let folder = Path::new(&asked.folder);

@@ -66,7 +66,7 @@ def code(path):
     kernels, name = {}, None
     for line in text.splitlines():
         if "Function :" in line:
-            name = re.sub(r"stitchcuda_unnamed|\(anonymous namespace\)|_GLOBAL__N__[0-9a-f_A-Z]+\w*|<unnamed>", "@", line.split(":", 1)[1].strip())
+            name = re.sub(r"stitchcuda_unnamed_[0-9]+|\(anonymous namespace\)|_GLOBAL__N__[0-9a-f_A-Z]+\w*|<unnamed>", "@", line.split(":", 1)[1].strip())
             kernels[name] = []
         elif name and line.strip().startswith("/*"):
             kernels[name].append(line.strip())

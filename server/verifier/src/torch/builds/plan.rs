@@ -1,6 +1,6 @@
 //! How an extension is built: the files to write, and a build file of our own. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub(super) struct Plan {
     pub apart: usize,
 }
 
-/// The rules; names as in torch's own file.
+/// The rules. A library may ask for what nobody has until it is called, so the linker does not miss a kernel; the last rule does.
 const RULES: &str = r#"
 rule cpp
   command = $cxx -MD -MF $out.d $before $flags -c $in -o $out $after
@@ -47,6 +47,8 @@ rule names
   command = nm -uC $in | sed -n -E 's/^ +[Uw] (void ([A-Za-z_0-9]+::)*($kernels)<.*)$$/template __global__ \1;/p' > $out
 rule link
   command = $cxx $in $ldflags -o $out
+rule link_kernels
+  command = $cxx $in $ldflags -o $out && ! nm -uC $out | grep -v -E ' (at|torch|c10|pybind11)::' | grep -E '^ +[Uw] (void )?([A-Za-z_0-9]+::)*($kernels)[(<]'
 
 "#;
 
@@ -71,17 +73,24 @@ pub(super) fn plan(
         file.variable("ldflags")
     );
     let mut objects = Vec::new();
+    let mut kernels = BTreeSet::new();
     for (number, compile) in file.compiles.iter().enumerate() {
         let text =
             sources.get(&compile.source).ok_or_else(|| format!("{} was not passed on", compile.source))?;
-        let mut step = Step { plan: &mut plan, file, tools, number, compile, text };
+        let mut step = Step { plan: &mut plan, file, tools, number, compile, text, kernels: &mut kernels };
         let made = match compile.kind {
             Kind::Cpp => step.cpp(&cpp)?,
             Kind::Cuda => step.cuda()?,
         };
         objects.extend(made);
     }
-    let _ = write!(plan.ninja, "build {OUTPUT}: link {}\ndefault {OUTPUT}\n", objects.join(" "));
+    let (rule, kernels) = if kernels.is_empty() {
+        ("link", String::new())
+    } else {
+        let names: Vec<String> = kernels.into_iter().collect();
+        ("link_kernels", format!("  kernels = {}\n", names.join("|")))
+    };
+    let _ = write!(plan.ninja, "build {OUTPUT}: {rule} {}\n{kernels}default {OUTPUT}\n", objects.join(" "));
     Ok(plan)
 }
 
@@ -93,6 +102,8 @@ struct Step<'a> {
     number: usize,
     compile: &'a Compile,
     text: &'a str,
+    /// Kernels of the sources that were taken apart so far.
+    kernels: &'a mut BTreeSet<String>,
 }
 
 impl Step<'_> {
@@ -166,7 +177,7 @@ impl Step<'_> {
         let mut flags = self.file.flags("cuda_cflags")?;
         flags.extend(self.file.flags("cuda_post_cflags")?);
         let host_flags = flags::host_flags(&flags)?;
-        match split(self.text, &flags::defined(&flags)) {
+        match self.split(&flags) {
             Ok(split) => Ok(self.apart(&split, &flags, &host_flags)),
             Err(reason) => {
                 self.plan.whole.push((self.compile.source.clone(), reason));
@@ -179,6 +190,16 @@ impl Step<'_> {
                 Ok(vec![object])
             }
         }
+    }
+
+    /// The parts. Of kernels of one name in two sources the linker would take either.
+    fn split(&mut self, flags: &[String]) -> Result<Split, String> {
+        let split = split(self.text, self.number, &flags::defined(flags))?;
+        if let Some(name) = split.kernels.iter().find(|name| self.kernels.contains(*name)) {
+            return Err(format!("another source has a kernel `{name}` too"));
+        }
+        self.kernels.extend(split.kernels.iter().cloned());
+        Ok(split)
     }
 
     fn device(&mut self, source: &str, object: &str, flags: &[String], needs: &str) {
@@ -243,7 +264,9 @@ mod tests {
             made("#include <torch/types.h>\n__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n", 13_000)
                 .unwrap();
         assert!(
-            plan.ninja.contains("build extension.so: link 0.cpp.o 1.host.cpp.o 1.device.o\n"),
+            plan.ninja.contains(
+                "build extension.so: link_kernels 0.cpp.o 1.host.cpp.o 1.device.o\n  kernels = k\n"
+            ),
             "{}",
             plan.ninja
         );

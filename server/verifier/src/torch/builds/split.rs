@@ -24,11 +24,13 @@ pub(super) struct Split {
     pub device: String,
     /// Kernels that are templates, by the names under which they are declared.
     pub templates: Vec<String>,
+    /// All kernels that it defines.
+    pub kernels: Vec<String>,
     /// Whether the host part says something to Python.
     pub binds: bool,
 }
 
-/// What stands for an unnamed namespace: its kernels must be found by the linker.
+/// What stands for an unnamed namespace, with the source's number: its kernels must be found by the linker, and only in this source.
 const UNNAMED: &str = "stitchcuda_unnamed";
 const DEVICE_WORDS: [&str; 7] = [
     "__global__",
@@ -77,11 +79,11 @@ struct Entry {
     names: Vec<String>,
 }
 
-/// Takes `text` apart. `defined` are names that flags define.
+/// Takes `text`, the source of this number, apart. `defined` are names that flags define.
 ///
 /// # Errors
 /// Why it can't be: a sentence without its end.
-pub(super) fn split(text: &str, defined: &[String]) -> Result<Split, String> {
+pub(super) fn split(text: &str, number: usize, defined: &[String]) -> Result<Split, String> {
     if !text.is_ascii() && text.contains('\u{feff}') {
         return Err("it begins with a byte order mark".to_owned());
     }
@@ -99,7 +101,7 @@ pub(super) fn split(text: &str, defined: &[String]) -> Result<Split, String> {
     let host_words = host_words(&masked, &mut entries);
     let device_words = device_words(&masked, &mut entries);
     check_host(&masked, &entries, &host_words)?;
-    parts(text, &masked, &entries, &host_words, &device_words)
+    parts(text, number, &masked, &entries, &host_words, &device_words)
 }
 
 /// The words of a text.
@@ -238,14 +240,14 @@ fn blank(bytes: &mut [u8]) {
 
 fn parts(
     text: &str,
+    number: usize,
     masked: &str,
     entries: &[Entry],
     host_words: &BTreeSet<&str>,
     device_words: &BTreeSet<&str>,
 ) -> Result<Split, String> {
     let (mut host, mut device) = (text.as_bytes().to_vec(), text.as_bytes().to_vec());
-    let mut templates = Vec::new();
-    let mut has_kernel = false;
+    let (mut templates, mut kernels) = (Vec::new(), Vec::new());
     for entry in entries {
         let range = entry.range.clone();
         let bare = &masked[range.clone()];
@@ -259,7 +261,7 @@ fn parts(
             Part::Lent if is_named(device_words) => {}
             Part::Lent => blank(&mut device[range]),
             Part::Kernel => {
-                has_kernel = true;
+                kernels.extend(entry.names.iter().cloned());
                 heads::free(bare, range.start, &mut [&mut host, &mut device]);
                 if bare.trim_start().starts_with("template") && !heads::is_specialisation(bare) {
                     templates.extend(entry.names.iter().cloned());
@@ -274,26 +276,29 @@ fn parts(
             }
         }
     }
-    if !has_kernel {
+    if kernels.is_empty() {
         return Err("it has no kernel".to_owned());
     }
     let text_of = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| "it is not plain UTF-8".to_owned());
-    let (host, device) = (named(&text_of(host)?, masked, entries), named(&text_of(device)?, masked, entries));
+    let (host, device) =
+        (named(&text_of(host)?, number, masked, entries), named(&text_of(device)?, number, masked, entries));
     let host = launch::rewritten(&host, &mask(&host))?;
     let binds = has_any(&mask(&host), &["PYBIND11_MODULE", "pybind11", "py", "PyObject"]);
-    templates.sort();
-    templates.dedup();
-    Ok(Split { host, device, templates, binds })
+    for names in [&mut templates, &mut kernels] {
+        names.sort();
+        names.dedup();
+    }
+    Ok(Split { host, device, templates, kernels, binds })
 }
 
 /// The text with its unnamed namespaces named.
-fn named(text: &str, masked: &str, entries: &[Entry]) -> String {
+fn named(text: &str, number: usize, masked: &str, entries: &[Entry]) -> String {
     let mut out = String::with_capacity(text.len() + 32);
     let mut copied = 0;
     for entry in entries.iter().filter(|entry| heads::is_unnamed(&masked[entry.range.clone()])) {
         out.push_str(&text[copied..entry.range.start]);
         let lines = text[entry.range.clone()].matches('\n').count();
-        out.push_str(&format!("inline namespace {UNNAMED} {}{{", "\n".repeat(lines)));
+        out.push_str(&format!("inline namespace {UNNAMED}_{number} {}{{", "\n".repeat(lines)));
         copied = entry.range.end;
     }
     out.push_str(&text[copied..]);

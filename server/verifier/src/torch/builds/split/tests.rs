@@ -3,11 +3,11 @@ use super::*;
 const RELU: &str = "#include <torch/extension.h>\n#include <cuda_runtime.h>\n#include <mma.h>\n\nconstexpr int N = 4;\nstatic int calls = 0;\nnamespace {\ntemplate <typename T>\n__device__ T up(T x) { return x > T(0) ? x : T(0); }\n\ntemplate <typename T, int B>\nstatic __global__ void __launch_bounds__(256) relu(const T* x, T* y, int n) {\n  int i = blockIdx.x * B + threadIdx.x;\n  if (i < n) y[i] = up(x[i]);\n}\n}  // namespace\n\ntorch::Tensor forward(torch::Tensor x) {\n  ++calls;\n  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), \"relu\", ([&] {\n    relu<scalar_t, 256><<<N, 256>>>(x.data_ptr<scalar_t>(), x.data_ptr<scalar_t>(), x.numel());\n  }));\n  return x;\n}\n";
 
 fn taken_apart(text: &str) -> Split {
-    split(text, &[]).unwrap()
+    split(text, 3, &[]).unwrap()
 }
 
 fn refused(text: &str) -> String {
-    split(text, &[]).unwrap_err()
+    split(text, 3, &[]).unwrap_err()
 }
 
 #[test]
@@ -17,14 +17,14 @@ fn kernels_and_wrappers_part_and_keep_their_lines() {
     let (host, device) = (lines(&split.host), lines(&split.device));
     assert_eq!(host.len(), RELU.lines().count());
     assert_eq!(device.len(), RELU.lines().count());
-    assert_eq!(split.templates, ["relu"]);
+    assert_eq!((&split.templates, &split.kernels), (&vec!["relu".to_owned()], &vec!["relu".to_owned()]));
     // The device sees nothing of torch, nor state of the host's.
     assert_eq!((device[0].trim(), device[5].trim(), device[17].trim()), ("", "", ""));
     assert_eq!(
         device[11].trim_start(),
         "__global__ void __launch_bounds__(256) relu(const T* x, T* y, int n) {"
     );
-    assert_eq!(device[6], "inline namespace stitchcuda_unnamed {");
+    assert_eq!(device[6], "inline namespace stitchcuda_unnamed_3 {");
     // The host sees a declaration, and no header of the device's.
     assert_eq!((host[2].trim(), host[8].trim()), ("", ""));
     assert_eq!(host[11].trim(), "__global__ void __launch_bounds__(256) relu(const T* x, T* y, int n) ;");
@@ -97,6 +97,6 @@ fn namespaces_of_the_devices_stay_there() {
 #[test]
 fn own_conditions_and_the_architecture_are_fine() {
     let text = "#define FAST 1\n#if FAST && defined(EXTRA)\n#endif\n__global__ void k() {\n#if __CUDA_ARCH__ >= 900\n  __syncwarp();\n#endif\n}\nvoid f() { k<<<1, 1>>>(); }\n";
-    assert!(split(text, &["EXTRA".to_owned()]).is_ok());
-    assert!(split(text, &[]).unwrap_err().contains("EXTRA"));
+    assert!(split(text, 3, &["EXTRA".to_owned()]).is_ok());
+    assert!(split(text, 3, &[]).unwrap_err().contains("EXTRA"));
 }
