@@ -43,8 +43,9 @@ fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
+/// Of a name; in macros, parts of it are pasted together by `##`.
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'#')
 }
 
 fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
@@ -73,7 +74,7 @@ fn kernel_start(bytes: &[u8], open: usize) -> Option<usize> {
             // What stands before is another statement's, or the launch is part of something larger.
             let ends =
                 before == 0 || matches!(bytes[before - 1], b';' | b'{' | b'}' | b')' | b':' | b'(' | b',');
-            let is_macro = bytes.get(before.wrapping_sub(1)) == Some(&b'\\') || starts_line(bytes, at);
+            let is_macro = starts_line(bytes, at);
             return (ends || is_macro || after_else(bytes, before)).then_some(at);
         }
         at = blanks_before(bytes, before - 2);
@@ -94,8 +95,9 @@ fn starts_line(bytes: &[u8], at: usize) -> bool {
     text.iter().all(u8::is_ascii_whitespace) || text.trim_ascii_start().starts_with(b"#")
 }
 
+/// Where blanks begin that end at a byte; a macro's lines go on after a backslash.
 fn blanks_before(bytes: &[u8], mut at: usize) -> usize {
-    while at > 0 && bytes[at - 1].is_ascii_whitespace() {
+    while at > 0 && (bytes[at - 1].is_ascii_whitespace() || bytes[at - 1] == b'\\') {
         at -= 1;
     }
     at
@@ -183,6 +185,10 @@ mod tests {
                 "if (a) (stitchcuda_push(1, 2) ? (void)0 : ns::k<float>  (x)); else (stitchcuda_push((n + 7) >> 3, 2) ? (void)0 : k());",
             ),
             ("#define L(n) k<n><<<1, n>>>(x)", "#define L(n) (stitchcuda_push(1, n) ? (void)0 : k<n>(x))"),
+            (
+                "#define L(t) \\\n  a_##t##_b<4>  \\\n  <<<1, t>>>(x); \\\n  k<<<2, t>>>(y)",
+                "#define L(t) \\\n  (stitchcuda_push(1, t) ? (void)0 : a_##t##_b<4>  \\\n  (x)); \\\n  (stitchcuda_push(2, t) ? (void)0 : k(y))",
+            ),
             ("{ ::k<<<1, 2>>>(); }", "{ (stitchcuda_push(1, 2) ? (void)0 : ::k()); }"),
             ("a = b << 3; // k<<<1, 2>>>()", "a = b << 3; // k<<<1, 2>>>()"),
         ];

@@ -164,6 +164,12 @@ fn of_namespace(bare: &str) -> Part {
 /// All words of the host's part, which grows by what it names.
 fn host_words<'a>(masked: &'a str, entries: &mut [Entry]) -> BTreeSet<&'a str> {
     let mut known = BTreeSet::new();
+    // A macro that pastes names together may name any kernel.
+    if masked.contains("##") {
+        for entry in entries.iter().filter(|entry| entry.part == Part::Kernel) {
+            known.extend(words(heads::head(&masked[entry.range.clone()])));
+        }
+    }
     for entry in entries.iter() {
         let bare = &masked[entry.range.clone()];
         // A macro that defines device code says nothing of the host.
