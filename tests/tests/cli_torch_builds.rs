@@ -31,15 +31,16 @@ class ModelNew(nn.Module):
         return y
 "#;
 
-/// A candidate's attempt on what is kept.
+/// A candidate's attempt on what is kept. What it makes there lies in a temporary folder of its own.
 const ATTEMPT: &str = r#"
 for root in ("CACHE/results", "CACHE/torch/builds"):
-    for attempt in (lambda: os.listdir(root), lambda: open(os.path.join(root, "mine"), "w"), lambda: os.makedirs(os.path.join(root, "v1", "00"))):
+    if os.path.exists(root):
+        raise SystemError("the cache can be seen: " + root)
+    for attempt in (lambda: os.makedirs(os.path.join(root, "v1")), lambda: open(os.path.join(root, "mine"), "w").close()):
         try:
             attempt()
         except OSError:
-            continue
-        raise SystemError("the cache can be reached: " + root)
+            pass
 "#;
 
 fn verify(folder: &Folder, cache: &Path, candidate: &str) -> Value {
@@ -55,7 +56,7 @@ fn verify(folder: &Folder, cache: &Path, candidate: &str) -> Value {
 }
 
 fn build_seconds(verdict: &Value) -> f64 {
-    let stages = verdict["evidence"]["stages"].as_array().unwrap();
+    let stages = verdict["stages"].as_array().unwrap();
     stages
         .iter()
         .find(|stage| stage["stage"] == "build")
@@ -110,5 +111,6 @@ fn an_extension_is_kept_found_and_out_of_a_candidates_reach() {
     let reached = verify(&folder, cache.path(), "reaches.py");
     assert_eq!(reached["answer"], "correct", "{reached}");
     assert_eq!(libraries(), before);
+    assert!(files(cache.path()).iter().all(|(path, _)| !path.ends_with("mine")));
     assert!(build_seconds(&reached) < 0.5, "{reached}");
 }
