@@ -89,7 +89,7 @@ fn an_extension_is_kept_found_and_out_of_a_candidates_reach() {
     let cache = tempfile::tempdir().unwrap();
     let folder = Folder::new().unwrap();
     let write = |name: &str, before: &str, added: &str| {
-        folder.write(name, &CANDIDATE.replace("BEFORE", before).replace("ADDED", added)).unwrap();
+        folder.write(name, CANDIDATE.replace("BEFORE", before).replace("ADDED", added)).unwrap();
     };
     folder.write("ref.py", REFERENCE).unwrap();
     write("good.py", "", "1");
