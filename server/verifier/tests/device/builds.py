@@ -24,6 +24,9 @@ def write(folder, name, cpp, cuda, functions, more):
     import torch.utils.cpp_extension as extension
 
     folder.mkdir(parents=True)
+    # Torch adds to the lists that it is given.
+    cpp, cuda, functions = ((list(value) if isinstance(value, list) else value) for value in (cpp, cuda, functions))
+    more = {key: list(value) for key, value in more.items()}
     extension._run_ninja_build = lambda build_directory, verbose, error_prefix: None
     extension._import_module_from_library = lambda *_: None
     extension._check_cuda_version = lambda *_: None
