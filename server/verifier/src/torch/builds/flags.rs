@@ -91,6 +91,13 @@ fn use_of(flag: &str) -> Option<Use> {
         "-std" | "--std" if has_value => Use::Both,
         "-O0" | "-O1" | "-O2" | "-O3" | "-g" | "-w" => Use::Both,
         "--compiler-options" | "-Xcompiler" => next(Use::Host, Use::HostNext),
+        "-static-global-template-stub" | "--static-global-template-stub" if has_value => Use::Device,
+        "-Wno-deprecated-gpu-targets" | "-allow-unsupported-compiler" | "--allow-unsupported-compiler" => {
+            Use::Device
+        }
+        "-Xfatbin" | "--fatbin-options" | "-compress-mode" | "--compress-mode" => {
+            next(Use::Device, Use::DeviceNext)
+        }
         "-gencode" | "--generate-code" | "-arch" | "--gpu-architecture" | "-code" | "--gpu-code"
         | "-Xptxas" | "--ptxas-options" | "-maxrregcount" | "--maxrregcount" | "--threads" | "-t"
         | "-diag-suppress" | "--diag-suppress" | "-Xcudafe" | "-split-compile" | "--split-compile"

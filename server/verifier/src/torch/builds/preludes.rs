@@ -20,8 +20,12 @@ use super::{Builds, Failed, flags, write};
 /// As many are kept: each takes 300 to 400 MB.
 const MOST: usize = 6;
 /// Flags, by how they begin, that torch passes to every source of an extension, and levels of optimisation.
-const USUAL: [&str; 11] = [
+const USUAL: [&str; 15] = [
     "-DTORCH_",
+    "-DUSE_CUDA",
+    "-DWITH_CUDA",
+    "-DAT_",
+    "-DNDEBUG",
     "-DPYBIND11_",
     "-D_GLIBCXX_",
     "-D__CUDA_NO_",
