@@ -11,6 +11,9 @@ import pathlib
 import re
 import sys
 
+#: What files that are compiled alone are usually compiled with: their own scripts pass these.
+HALF = ["-O3", "-U__CUDA_NO_HALF_OPERATORS__", "-U__CUDA_NO_HALF_CONVERSIONS__", "-U__CUDA_NO_HALF2_OPERATORS__", "-U__CUDA_NO_BFLOAT16_CONVERSIONS__",
+        "--expt-relaxed-constexpr", "--expt-extended-lambda", "--use_fast_math"]
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -71,7 +74,7 @@ def main():
             print("not there: %s %s" % (repository, path), file=sys.stderr)
             continue
         source = file.read_text(encoding="utf-8", errors="replace")
-        ones = list(inline(path, source)) if path.endswith(".py") else [{"cpp": "", "cuda": [source], "functions": None}]
+        ones = list(inline(path, source)) if path.endswith(".py") else [{"cpp": "", "cuda": [source], "functions": None, "extra_cuda_cflags": HALF}]
         for number, one in enumerate(ones):
             key = json.dumps([one["cpp"], one["cuda"]])
             if key in seen:

@@ -20,7 +20,7 @@ use super::{Builds, Failed, flags, write};
 /// As many are kept: each takes 300 to 400 MB.
 const MOST: usize = 6;
 /// Flags, by how they begin, that torch passes to every source of an extension, and levels of optimisation.
-const USUAL: [&str; 15] = [
+const USUAL: [&str; 16] = [
     "-DTORCH_",
     "-DUSE_CUDA",
     "-DWITH_CUDA",
@@ -29,6 +29,7 @@ const USUAL: [&str; 15] = [
     "-DPYBIND11_",
     "-D_GLIBCXX_",
     "-D__CUDA_NO_",
+    "-U__CUDA_NO_",
     "-O",
     "-std=",
     "-fPIC",
