@@ -1,8 +1,8 @@
 ;;; eglot-test.el --- StitchCUDA in Emacs, through Eglot  -*- lexical-binding: t -*-
-;; usage: emacs --batch -Q -l editors/emacs/eglot-test.el FILE.cu STITCHCUDA
+;; usage: emacs --batch -Q -l editors/emacs/eglot-test.el FILE.cu FILE.py STITCHCUDA
 ;;
-;; An opt-in test of the configuration in editors/README.md, with a real Emacs and the real server. FILE.cu has a finding that
-;; a rewrite answers, such as a call of `powf' with the exponent 3. Eglot 1.9 of Debian 12 (Emacs 28) shows no inlay hints;
+;; An opt-in test of the configuration in editors/README.md, with a real Emacs and the real server. FILE.cu, a
+;; program, has a finding that a rewrite answers: a call of `powf' with the exponent 3; FILE.py has one in a string. Eglot 1.9 of Debian 12 (Emacs 28) shows no inlay hints;
 ;; newer ones do. Prints a line for each check, then "N passed, N failed".
 (require 'package)
 (add-to-list 'package-directory-list "/usr/share/emacs/site-lisp/elpa")
@@ -25,26 +25,56 @@
       (accept-process-output nil 0.05))
     value))
 
-(let ((file (expand-file-name (pop command-line-args-left)))
-      (program (expand-file-name (pop command-line-args-left))))
+(defun stitchcuda-test-open (file)
+  "Open FILE, whose mode's hook starts the server, and wait for that."
+  (find-file file)
+  ;; It waits for the end of a command, of which there are none in batch.
+  (run-hooks 'post-command-hook)
+  (stitchcuda-test-check (format "connected for %s" major-mode) (stitchcuda-test-wait #'eglot-current-server))
+  (flymake-mode 1))
+
+(defun stitchcuda-test-finding (pattern)
+  "Wait for a finding whose text has PATTERN."
+  (stitchcuda-test-wait
+   (lambda ()
+     (cl-find-if (lambda (diagnostic) (string-match-p pattern (flymake-diagnostic-text diagnostic)))
+                 (flymake-diagnostics)))))
+
+(defun stitchcuda-test-device ()
+  "Profile the file, and tell where that was."
+  (let ((server (eglot-current-server)))
+    (eglot-execute-command server "stitchcuda.profile" (vector (eglot--path-to-uri buffer-file-name)))
+    (stitchcuda-test-wait
+     (lambda ()
+       (cl-some (lambda (number)
+                  (and (equal (plist-get number :quantity) "traffic") (plist-get number :source)))
+                (plist-get (jsonrpc-request server 'stitchcuda/heat
+                                            (list :textDocument (eglot--TextDocumentIdentifier)))
+                           :lines))))))
+
+(let* ((file (expand-file-name (pop command-line-args-left)))
+       (python (expand-file-name (pop command-line-args-left)))
+       (program (expand-file-name (pop command-line-args-left))))
   (setq command-line-args-left nil)
   ;; What the README says.
   (define-derived-mode cuda-mode c++-mode "CUDA")
   (add-to-list 'auto-mode-alist '("\\.cuh?\\'" . cuda-mode))
   (add-to-list 'eglot-server-programs `(cuda-mode . (,program "lsp")))
+  (add-to-list 'eglot-server-programs `(python-mode . (,program "lsp")))
+  (add-hook 'cuda-mode-hook #'eglot-ensure)
+  (add-hook 'python-mode-hook #'eglot-ensure)
   (setq-default eglot-workspace-configuration
-                '(:stitchcuda (:diagnostics (:severity (:static/pow-small-exponent "warning")))))
+                '(:stitchcuda (:device "sim:a100" :diagnostics (:severity (:static/pow-small-exponent "warning")))))
   (setq eglot-sync-connect 30 eglot-autoshutdown nil eglot-confirm-server-initiated-edits nil)
-  (find-file file)
+  (stitchcuda-test-open python)
+  (stitchcuda-test-check "finding in Python" (stitchcuda-test-finding "powf"))
+  (set-buffer-modified-p nil)
+  (eglot-shutdown (eglot-current-server))
+  (stitchcuda-test-open file)
   (stitchcuda-test-check "mode" (eq major-mode 'cuda-mode))
-  (call-interactively #'eglot)
-  (stitchcuda-test-check "connected" (stitchcuda-test-wait #'eglot-current-server))
-  (flymake-mode 1)
-  (let ((found (stitchcuda-test-wait
-                (lambda ()
-                  (cl-find-if (lambda (diagnostic)
-                                (string-match-p "powf" (flymake-diagnostic-text diagnostic)))
-                              (flymake-diagnostics))))))
+  (let ((device (stitchcuda-test-device)))
+    (stitchcuda-test-check "device" (equal device "counted on sim:a100") device))
+  (let ((found (stitchcuda-test-finding "powf")))
     (stitchcuda-test-check "finding" found (and found (flymake-diagnostic-text found)))
     (when found
       (stitchcuda-test-check "settings" (stitchcuda-test-wait

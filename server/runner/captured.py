@@ -11,7 +11,7 @@ import os
 import random
 import sys
 import warnings
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
@@ -25,6 +25,8 @@ listdir = os.listdir
 read = os.read
 open_file = os.open
 close = os.close
+_affinity = getattr(os, "sched_getaffinity", None)
+_set_affinity = getattr(os, "sched_setaffinity", None)
 
 copy_ = _Base.copy_
 clone = _Base.clone
@@ -61,6 +63,7 @@ set_default_dtype = torch.set_default_dtype
 get_default_dtype = torch.get_default_dtype
 _seed_torch = torch.manual_seed
 _seed_python = random.seed
+_release = torch.cuda.empty_cache
 _synchronize = getattr(torch._C, "_cuda_synchronize", None)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 0)
@@ -104,6 +107,31 @@ def seed(value: int) -> None:
         numpy.random.seed(value & 0xFFFFFFFF)
 
 
+class Pinned:
+    """Keeps this thread on one processor while it lasts. `None` leaves it where it is, as does a system that refuses."""
+
+    def __init__(self, processor: Optional[int]) -> None:
+        self._processor = processor
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        if self._processor is None or _set_affinity is None:
+            return
+        try:
+            before = _affinity(0)
+            _set_affinity(0, {self._processor})
+            self._before = before
+        except (OSError, ValueError):
+            pass
+
+    def __exit__(self, *_: Any) -> None:
+        if self._before is not None:
+            try:
+                _set_affinity(0, self._before)
+            except OSError:
+                pass
+
+
 class Device:
     """Where tensors live, and how to wait for it."""
 
@@ -122,6 +150,11 @@ class Device:
         # A launch that failed is told to whoever launches next.
         zero_(self._touched)
         _synchronize()
+
+    def release(self) -> None:
+        """Gives memory that nobody uses back to the GPU, so that what is allocated next lies where it would in a new process."""
+        if self.is_cuda:
+            _release()
 
     def free(self) -> int:
         """Free memory of the GPU in bytes, what torch holds unused included."""

@@ -203,6 +203,7 @@ class Session:
         self._stage = "preparing to time"
         self._held.clear()
         self._inputs, self._last, self._before = [], None, None
+        self._device.release()
         self._sets = timing.Sets(request["l2_bytes"], self._device)
         return {}
 

@@ -113,7 +113,7 @@ def run(function: Callable[..., Any], sets: Sets, request: Dict[str, Any], last:
     stand_in = last.tensors if last is not None else [own.empty((1,), device=device.torch)]
     probe = Probe(request["probe"], len(batch), stand_in)
     own.seed(request["seed"])
-    with own.no_grad():
+    with own.no_grad(), own.Pinned(request.get("processor")):
         for number, (place, scale) in enumerate(batch):
             positional, named = sets.scaled(place, scale, types)
             sets.flush()

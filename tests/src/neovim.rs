@@ -68,12 +68,25 @@ pub fn environment(folder: &Folder) -> Result<Vec<(String, String)>> {
 /// # Errors
 /// The scenario failed, or Neovim can't be run.
 pub fn scenario(folder: &Folder, name: &str, variables: &[(&str, &str)]) -> Result<()> {
+    scenario_with(folder, name, variables, &arguments())
+}
+
+/// The same in a Neovim that is told by these arguments where its plugin is.
+///
+/// # Errors
+/// As above.
+pub fn scenario_with(
+    folder: &Folder,
+    name: &str,
+    variables: &[(&str, &str)],
+    arguments: &[String],
+) -> Result<()> {
     let tests = plugin().join("tests");
     let log = folder.path()?.join("../neovim.log");
     let output = std::fs::File::create(&log).context("making a log")?;
     let mut child = Command::new(program()?)
         .arg("--headless")
-        .args(arguments())
+        .args(arguments)
         .arg("-c")
         .arg(format!("luafile {}", tests.join("scenarios").join(format!("{name}.lua")).display()))
         .current_dir(folder.path()?)

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a helper of a test fails like the test")]
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -57,7 +57,18 @@ impl Editor {
     }
 
     fn begin(folder: Folder, text: &str, capabilities: Value, options: Value) -> Self {
-        let mut command = folder.command(&["lsp"]).unwrap();
+        let command = folder.command(&["lsp"]).unwrap();
+        Self::with(folder, command, text, capabilities, options)
+    }
+
+    /// The same on a machine that has nothing but the command to another one.
+    pub fn elsewhere(text: &str, worker: &[String], capabilities: Value) -> Self {
+        let folder = Folder::with(&[("e.cu", text)]).unwrap();
+        let command = crate::worker::ordering(&folder, worker, &["lsp"]).unwrap();
+        Self::with(folder, command, text, capabilities, Value::Null)
+    }
+
+    fn with(folder: Folder, mut command: Command, text: &str, capabilities: Value, options: Value) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env("STITCHCUDA_COMPILE_ON_SAVE", "false").env("STITCHCUDA_DEVICE", "sim:h200");
         let mut server = Server::of(command).unwrap();

@@ -10,6 +10,17 @@ use stitch_tests::cli::{Folder, binary};
 use stitch_tests::neovim::environment;
 use stitch_tests::optimizing::TEXT;
 
+/// CUDA in a string.
+const PYTHON: &str = r#"import cupy
+
+energy = cupy.RawKernel(r"""
+extern "C" __global__ void energy(float* y, const float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = powf(x[i], 3.0f);
+}
+""", "energy")
+"#;
+
 #[test]
 fn eglot_shows_findings_takes_settings_and_makes_fixes() {
     let has_eglot = "(condition-case nil (progn (require 'package) \
@@ -18,20 +29,22 @@ fn eglot_shows_findings_takes_settings_and_makes_fixes() {
     let asked =
         Command::new("emacs").args(["--batch", "-Q", "--eval", has_eglot]).stderr(Stdio::null()).status();
     if !asked.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no Emacs with Eglot is installed");
-        return;
+        return stitch_tests::skip("no Emacs with Eglot is installed");
     }
-    let folder = Folder::with(&[("e.cu", TEXT), ("stitchcuda.toml", "")]).unwrap();
+    let folder = Folder::with(&[("e.cu", TEXT), ("m.py", PYTHON), ("stitchcuda.toml", "")]).unwrap();
+    // Emacs says where kernels run.
+    let mut variables = environment(&folder).unwrap();
+    variables.retain(|(name, _)| name != "STITCHCUDA_DEVICE");
     let test = concat!(env!("CARGO_MANIFEST_DIR"), "/../editors/emacs/eglot-test.el");
     let output = Command::new("emacs")
-        .args(["--batch", "-Q", "-l", test, "e.cu"])
+        .args(["--batch", "-Q", "-l", test, "e.cu", "m.py"])
         .arg(binary().unwrap())
         .current_dir(folder.path().unwrap())
         .env_clear()
-        .envs(environment(&folder).unwrap())
+        .envs(variables)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("9 passed, 0 failed"), "{said}");
+    assert!(said.contains("12 passed, 0 failed"), "{said}");
 }

@@ -64,6 +64,27 @@ fn a_file_that_is_opened_later_is_told_what_was_imported_of_it() {
 }
 
 #[test]
+fn a_hover_says_nothing_that_the_finding_beside_it_says() {
+    let pages = ["h200/lines.full.ncu-raw.csv.gz", "h200/lines.full.ncu-source.csv.gz"];
+    let hover = |beside: bool| {
+        let mut client = plugin();
+        client["experimental"]["stitchcuda"]["diagnosticsInHover"] = beside.into();
+        let mut editor = Editor::new(TEXT, client, Value::Null);
+        let uri = open(&mut editor, "lines.cu", &fs::read_to_string(lines()).unwrap());
+        let file = unpacked(&editor.folder, &pages, "lines.csv");
+        import(&mut editor, &file);
+        let at = json!({"textDocument": {"uri": uri}, "position": {"line": 39, "character": 8}});
+        let hover = editor.ask("textDocument/hover", at);
+        hover["contents"]["value"].as_str().unwrap().to_owned()
+    };
+    let (alone, beside) = (hover(false), hover(true));
+    for said in ["wavefronts of shared memory  16", "have a 32.0-way bank conflict"] {
+        assert!(alone.contains(said) && !beside.contains(said), "{said}:\n{alone}\n----\n{beside}");
+    }
+    assert!(beside.contains("warps were in") && beside.contains("ncu/bank-conflict"), "{beside}");
+}
+
+#[test]
 fn an_open_file_is_told_at_once_and_a_second_profiler_takes_nothing_of_the_first_away() {
     let mut editor = Editor::new(TEXT, plugin(), Value::Null);
     let text = fs::read_to_string(data("h200/bad.cu")).unwrap();

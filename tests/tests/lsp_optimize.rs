@@ -15,7 +15,7 @@ fn a_selection_is_optimised_to_an_accepted_edit() {
     assert_eq!(action["command"]["command"], "stitchcuda.optimize");
     let command = action["command"].clone();
     editor.server.request("workspace/executeCommand", &command).unwrap();
-    for stage in ["measuring the reference", "building the candidate: ", "measuring the candidate: "] {
+    for stage in ["measuring the reference", "building both: ", "measuring the candidate: "] {
         editor.progress(stage);
     }
     let request = editor.next(|message| message["method"] == "workspace/applyEdit");
@@ -100,7 +100,7 @@ fn an_editor_without_a_preview_is_asked() {
 fn a_cancelled_job_leaves_no_process_in_any_stage() {
     for stage in [
         "measuring the reference",
-        "building the reference: ",
+        "building both: ",
         "running the reference: ",
         "running the candidate: ",
         "measuring the candidate: ",

@@ -5,11 +5,12 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test")]
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::json;
 use stitch_tests::cli::Folder;
 use stitch_tests::endpoint::{Answer, Endpoint};
-use stitch_tests::neovim::scenario;
+use stitch_tests::neovim::{plugin, scenario, scenario_with};
 use stitch_tests::recorded::data;
 
 /// A program with a finding, on a line with characters beyond the BMP on both sides of it.
@@ -134,6 +135,38 @@ fn settings_change_while_the_server_runs() {
 #[test]
 fn options_reach_the_program_and_a_dying_server_is_left_alone_in_the_end() {
     passes("options");
+}
+
+#[test]
+fn another_program_or_another_trust_starts_another_server() {
+    passes("another");
+}
+
+/// As a manager of rocks has it: the modules in Lua's path, and the rest in Neovim's.
+#[test]
+fn a_rock_holds_all_of_the_plugin() {
+    let is_there = Command::new("luarocks").arg("--version").output().is_ok_and(|said| said.status.success());
+    if !is_there {
+        return stitch_tests::skip("no luarocks is installed");
+    }
+    let folder = folder();
+    let tree = folder.path().unwrap().join("../rocks").display().to_string();
+    let made = Command::new("luarocks")
+        .args(["--lua-version", "5.1", "--tree", &tree, "make"])
+        .current_dir(plugin())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let rock = format!("{tree}/lib/luarocks/rocks-5.1/stitchcuda/scm-1");
+    let modules = format!("{tree}/share/lua/5.1");
+    let arguments = [
+        "--clean".to_owned(),
+        "--cmd".to_owned(),
+        format!("set runtimepath^={rock}"),
+        "--cmd".to_owned(),
+        format!("lua package.path = '{modules}/?.lua;{modules}/?/init.lua;' .. package.path"),
+    ];
+    scenario_with(&folder, "features", &[], &arguments).unwrap();
 }
 
 #[test]

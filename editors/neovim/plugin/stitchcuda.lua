@@ -57,15 +57,6 @@ vim.api.nvim_create_autocmd('LspDetach', {
     require('stitchcuda.attach').detach(event.buf)
   end),
 })
--- On Linux the built-in client watches no files, so what is written from here is told from here.
-vim.api.nvim_create_autocmd('BufWritePost', {
-  group = group,
-  pattern = { 'stitchcuda.toml', '*.cuh', '*.h', '*.hpp', '*.inl', '*.inc' },
-  callback = function(event)
-    require('stitchcuda.attach').written(event.match)
-  end,
-})
-
 -- A new value of `vim.g.stitchcuda` takes effect at once. Scheduled, since a value that goes is told while it is still there.
 vim.cmd([[
   function! s:changed(dict, key, change) abort

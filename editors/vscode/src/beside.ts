@@ -1,11 +1,12 @@
-// Beside other extensions that check the same file, as clangd's: an error that one of them shows on a line is not shown again in a compiler's words.
-// It comes back when theirs goes.
+// Beside other extensions that check the same file, as clangd's: an error or a warning that one of them shows is not shown again in a compiler's
+// words. It comes back when theirs goes.
 import * as vscode from "vscode";
+import { isSame, type Said } from "./same";
 
 type Show = (uri: vscode.Uri, diagnostics: vscode.Diagnostic[]) => void;
 
-/** Producers whose errors others find as well. */
-const COMPILERS = /^(nvcc|clang)\//;
+/** What compilers find, others find as well. */
+const COMPILERS = /^(nvcc|clang)\/(error|warning)$/;
 
 export class Beside implements vscode.Disposable {
   /** What the server said last of each document, and how it is shown. */
@@ -47,20 +48,37 @@ export class Beside implements vscode.Disposable {
 
 /** The places in `all` of what nobody else shows. */
 function remaining(uri: vscode.Uri, all: vscode.Diagnostic[]): number[] {
-  const others = vscode.languages.getDiagnostics(uri).filter((one) => one.source !== "stitchcuda" && isError(one));
-  const lines = new Set(others.map((one) => one.range.start.line));
+  const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
+  const said = ({ message, range }: vscode.Diagnostic, kind: Said["kind"]): Said => {
+    return { kind, message, start: range.start, end: range.end, text: document?.getText(range) ?? "" };
+  };
+  const others = vscode.languages
+    .getDiagnostics(uri)
+    .filter((one) => one.source !== "stitchcuda")
+    .map((one) => said(one, bySeverity(one)));
   return [...all.keys()].filter((at) => {
     const one = all[at];
-    return one && !(isError(one) && COMPILERS.test(codeOf(one)) && lines.has(one.range.start.line));
+    // By its code, since its severity may be configured.
+    const kind = one && COMPILERS.exec(codeOf(one))?.[2];
+    const ours = one && said(one, kind as Said["kind"]);
+    return ours && !others.some((other) => isSame(ours, other));
   });
+}
+
+function bySeverity({ severity }: vscode.Diagnostic): Said["kind"] {
+  switch (severity) {
+    case vscode.DiagnosticSeverity.Error:
+      return "error";
+    case vscode.DiagnosticSeverity.Warning:
+      return "warning";
+    case vscode.DiagnosticSeverity.Information:
+    case vscode.DiagnosticSeverity.Hint:
+      return undefined;
+  }
 }
 
 function pick(all: vscode.Diagnostic[], places: number[]): vscode.Diagnostic[] {
   return all.filter((_, at) => places.includes(at));
-}
-
-function isError(one: vscode.Diagnostic): boolean {
-  return one.severity === vscode.DiagnosticSeverity.Error;
 }
 
 function codeOf({ code }: vscode.Diagnostic): string {

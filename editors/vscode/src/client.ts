@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import {
   type ClientCapabilities,
+  ErrorAction,
   type FeatureState,
   LanguageClient,
   type LanguageClientOptions,
@@ -56,6 +57,11 @@ export function makeClient(command: string, environment: Record<string, string>,
     // Servers that pull settings are told by this that there are new ones.
     // eslint-disable-next-line @typescript-eslint/no-deprecated
     synchronize: { configurationSection: "stitchcuda" },
+    errorHandler: {
+      // What can't be written was written to a server that has died. Its end decides: the usual handler gives up for good after a few.
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => usual.closed(),
+    },
     middleware: {
       executeCommand: async (name, args, next) => {
         try {
@@ -76,6 +82,7 @@ export function makeClient(command: string, environment: Record<string, string>,
     },
   };
   const client = new LanguageClient("stitchcuda", "StitchCUDA", server, options);
+  const usual = client.createDefaultErrorHandler();
   client.registerFeature(new AskForPlugin());
   return client;
 }

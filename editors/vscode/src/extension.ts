@@ -16,6 +16,7 @@ import { Results } from "./results";
 import { Reviews } from "./review";
 import { secretEnvironment } from "./secrets";
 import { StatusItems } from "./status";
+import { endedWith } from "./words";
 
 /** Everything that lives as long as the extension. */
 export class Extension implements vscode.Disposable {
@@ -85,8 +86,14 @@ export class Extension implements vscode.Disposable {
         void this.list(client).catch(() => {});
         this.heat.later();
       } else if (newState === State.Stopped) {
+        const lost = this.jobs.list().filter((job) => job.state === "running" || job.state === "queued");
         this.jobs.reset([], []);
         this.status.stopped("the server ended");
+        if (lost.length > 0) {
+          void vscode.window.showWarningMessage(endedWith(lost));
+        }
+      } else if (newState === State.Starting) {
+        this.status.starting();
       }
     });
   }

@@ -25,7 +25,6 @@ export class Heat implements vscode.Disposable {
       vscode.window.onDidChangeVisibleTextEditors(() => this.later()),
       vscode.workspace.onDidChangeTextDocument(() => this.later()),
     );
-    void vscode.commands.executeCommand("setContext", "stitchcuda.heat", this.isOn);
   }
 
   get isOn(): boolean {
@@ -34,7 +33,6 @@ export class Heat implements vscode.Disposable {
 
   async toggle(): Promise<void> {
     await this.state.update("heat", !this.isOn);
-    await vscode.commands.executeCommand("setContext", "stitchcuda.heat", this.isOn);
     await this.refresh();
   }
 

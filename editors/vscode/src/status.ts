@@ -4,31 +4,41 @@ import { SELECTOR } from "./client";
 import type { Status } from "./protocol";
 
 export class StatusItems implements vscode.Disposable {
-  private readonly device = vscode.languages.createLanguageStatusItem("stitchcuda.device", SELECTOR);
-  private readonly engine = vscode.languages.createLanguageStatusItem("stitchcuda.engine", SELECTOR);
-  private readonly background = vscode.languages.createLanguageStatusItem("stitchcuda.background", SELECTOR);
+  readonly device = vscode.languages.createLanguageStatusItem("stitchcuda.device", SELECTOR);
+  readonly engine = vscode.languages.createLanguageStatusItem("stitchcuda.engine", SELECTOR);
+  readonly background = vscode.languages.createLanguageStatusItem("stitchcuda.background", SELECTOR);
   last: Status | undefined;
 
   constructor() {
     this.device.name = "StitchCUDA: Device and Toolchain";
     this.engine.name = "StitchCUDA: Engine";
     this.background.name = "StitchCUDA: Compiling by Itself";
-    this.device.command = { command: "stitchcuda.doctor", title: "Doctor" };
     this.engine.command = { command: "workbench.action.openSettings", title: "Settings", arguments: ["stitchcuda.optimize"] };
     this.starting();
   }
 
   starting(): void {
+    this.unknown();
     this.device.text = "StitchCUDA";
     this.device.detail = "starting";
     this.device.busy = true;
-    this.engine.text = "Engine not known yet";
-    this.background.text = "Not started";
+    this.device.severity = vscode.LanguageStatusSeverity.Information;
+    this.device.command = { command: "stitchcuda.showLog", title: "Log" };
+  }
+
+  /** Nothing is known of a server that does not answer; what the last one said holds no more. */
+  private unknown(): void {
+    this.last = undefined;
+    this.engine.text = "Engine: not known yet";
+    this.engine.severity = vscode.LanguageStatusSeverity.Information;
+    this.background.text = "Nothing is compiled";
+    this.background.detail = "The server does not run.";
+    this.background.command = { command: "stitchcuda.restart", title: "Restart" };
   }
 
   /** There is no server. */
   stopped(why: string): void {
-    this.last = undefined;
+    this.unknown();
     this.device.busy = false;
     this.device.severity = vscode.LanguageStatusSeverity.Error;
     this.device.text = "StitchCUDA does not run";

@@ -6,6 +6,12 @@ export function speedup(gain: number, device: string | undefined): string {
   return `${gain.toFixed(2)}×${estimated}`;
 }
 
+/** What a server that died took with it. */
+export function endedWith(jobs: { title: string; run?: string }[]): string {
+  const kept = jobs.some((job) => job.run !== undefined) ? " What a run had found until then is kept under Earlier Runs." : "";
+  return `The StitchCUDA server ended, and with it: ${jobs.map((job) => job.title).join(", ")}.${kept}`;
+}
+
 /** A number with its unit. */
 export function quantity(value: number, unit: "count" | "bytes" | "ratio" | "seconds"): string {
   switch (unit) {

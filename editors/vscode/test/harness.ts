@@ -25,6 +25,12 @@ export async function until<T>(what: string, body: () => T | Promise<T>, patienc
   }
 }
 
+/** What a scenario says for which something is missing. On the machines of CI that is a failure. */
+export function skipped(missing: string): string {
+  assert.ok(!process.env.STITCHCUDA_TEST_REQUIRE_EDITORS, `${missing}, and STITCHCUDA_TEST_REQUIRE_EDITORS is set`);
+  return `SKIPPED: ${missing}`;
+}
+
 export function folder(): string {
   const first = vscode.workspace.workspaceFolders?.[0];
   assert.ok(first, "a folder is open");

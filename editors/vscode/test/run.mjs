@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Tests of the extension in real VS Code.
+// Tests of the extension in VS Code, as code-server has it.
 //
-//   node test/run.mjs --tools DIR --out DIR --server FILE --toolkit DIR --endpoint FILE [--vsix FILE] [--only api|ui|trust|bare]
+//   node test/run.mjs --tools DIR --out DIR --server FILE --toolkit DIR --endpoint FILE [--vsix FILE] [--bundle FILE] [--only NAME]
 //
 //   --tools     what `cargo xtask test` has installed: code-server, Node, playwright-core
 //   --out       profiles, logs and pictures
@@ -9,7 +9,8 @@
 //   --toolkit   a CUDA toolkit
 //   --endpoint  the binary `scripted_endpoint`
 //   --vsix      the packed extension, for the scenarios that click
-//   --only      one of the sessions
+//   --bundle    the extension packed with a server inside
+//   --only      one of the sessions: api, ui, trust, bare, bundled
 //
 // Exit status 0 when all passed, 1 when something failed, 2 when the editor could not be started.
 import { execFileSync } from "node:child_process";
@@ -19,12 +20,13 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { api } from "./drive/api.mjs";
 import { bare } from "./drive/bare.mjs";
+import { bundled } from "./drive/bundled.mjs";
 import { trust } from "./drive/trust.mjs";
 import { ui } from "./drive/ui.mjs";
 
 const string = { type: "string" };
 const { values } = parseArgs({
-  options: { tools: string, out: string, server: string, toolkit: string, endpoint: string, vsix: string, only: string },
+  options: { tools: string, out: string, server: string, toolkit: string, endpoint: string, vsix: string, bundle: string, only: string },
 });
 for (const name of ["tools", "out", "server", "toolkit", "endpoint"]) {
   if (!values[name]) {
@@ -75,15 +77,18 @@ function surroundings(name) {
   };
 }
 
-const sessions = { api, ui, trust, bare };
+const sessions = { api, ui, trust, bare, bundled };
+/** What each needs besides. */
+const packages = { ui: "vsix", trust: "vsix", bare: "vsix", bundled: "bundle" };
 let passed = 0;
 let failed = 0;
 for (const [name, session] of Object.entries(sessions)) {
   if (values.only && values.only !== name) {
     continue;
   }
-  if (name !== "api" && !values.vsix) {
-    console.log(`SKIPPED ${name}: no --vsix`);
+  const wanted = packages[name];
+  if (wanted && !values[wanted]) {
+    console.log(`SKIPPED ${name}: no --${wanted}`);
     continue;
   }
   const begun = Date.now();
@@ -98,6 +103,7 @@ for (const [name, session] of Object.entries(sessions)) {
       environment,
       folder: () => workspace(name),
       vsix: values.vsix && path.resolve(values.vsix),
+      bundle: values.bundle && path.resolve(values.bundle),
     });
     passed += result.passed;
     failed += result.failed;

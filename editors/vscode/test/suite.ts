@@ -1,4 +1,4 @@
-// Runs the scenarios one after the other, in the extension host of the real editor. A line of the console that begins with `[test] ` is shown.
+// Runs the scenarios one after the other, in the extension host of the editor. A line of the console that begins with `[test] ` is shown.
 import * as vscode from "vscode";
 import { beside } from "./scenarios/beside";
 import { editing } from "./scenarios/editing";

@@ -21,8 +21,8 @@ pub use aim::{Aim, AimError, PythonAim, aim, aim_python};
 pub use brief::read;
 pub use decide::{Step, decide};
 pub use evaluate::{
-    Baseline, CudaJudgement, Evaluated, JudgeError, Judgement, LEAST_GAIN, Named, ToBeat, TorchJudgement,
-    Version, compared,
+    Answered, Asking, Baseline, Carry, CudaJudgement, ElsewhereJudgement, Evaluated, JudgeError, Judgement,
+    LEAST_GAIN, Named, Question, ToBeat, TorchJudgement, Version, compared,
 };
 
 use crate::engine::{Engine, EngineError, Exchange, Feedback, Proposal, Tokens, Watch};
@@ -35,7 +35,7 @@ use crate::{Plan, Task};
 pub enum Event<'a> {
     /// A stage of the loop began.
     Stage {
-        /// Its name: `planning`, `coding`, `building the candidate`.
+        /// Its name: `planning`, `coding`, `building both`.
         stage: &'a str,
         /// What it is about: the task.
         about: &'a str,

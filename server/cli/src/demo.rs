@@ -6,18 +6,52 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use stitch_toolchain::discovery;
+use stitch_verifier::program::{self, RunDevice};
 
 use crate::format::Format;
 use crate::settings::Surrounding;
 use crate::status::Status;
 use crate::{check, optimize, toolchain};
 
-/// Programs that are right and slower than they need be, by their names.
-const EXAMPLES: [(&str, &str); 3] = [
-    ("transpose.cu", include_str!("../../../tests/examples/transpose.cu")),
-    ("reduction.cu", include_str!("../../../tests/examples/reduction.cu")),
-    ("chain.cu", include_str!("../../../tests/examples/chain.cu")),
+/// A program that is right and slower than it need be.
+struct Example {
+    name: &'static str,
+    text: &'static str,
+    /// What says how much data it has.
+    size: &'static str,
+    /// A hundred times as much: a GPU is done with the other before its next launch begins, so that nothing faster could be seen there.
+    size_for_a_gpu: &'static str,
+}
+
+/// Seconds after which no further attempt at a program begins: a demonstration is watched. `stitchcuda runs resume` goes on with what is left.
+const SECONDS: u64 = 70;
+
+const EXAMPLES: [Example; 3] = [
+    Example {
+        name: "transpose.cu",
+        text: include_str!("../../../tests/examples/transpose.cu"),
+        size: "height = 300;",
+        size_for_a_gpu: "height = 30000;",
+    },
+    Example {
+        name: "reduction.cu",
+        text: include_str!("../../../tests/examples/reduction.cu"),
+        size: "n = 100000,",
+        size_for_a_gpu: "n = 10000000,",
+    },
+    Example {
+        name: "chain.cu",
+        text: include_str!("../../../tests/examples/chain.cu"),
+        size: "n = 50000,",
+        size_for_a_gpu: "n = 5000000,",
+    },
 ];
+
+impl Example {
+    fn text(&self, is_for_a_gpu: bool) -> String {
+        if is_for_a_gpu { self.text.replace(self.size, self.size_for_a_gpu) } else { self.text.to_owned() }
+    }
+}
 
 /// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
@@ -43,9 +77,10 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         std::env::set_current_dir(temporary.path()).context("the temporary folder can't be entered")?;
     }
     let mut paths = Vec::new();
-    for (name, text) in EXAMPLES {
-        let path = PathBuf::from(name);
-        if !write(&path, text)? {
+    let is_for_a_gpu = runs_on_a_gpu()?;
+    for example in EXAMPLES {
+        let (name, path) = (example.name, PathBuf::from(example.name));
+        if !write(&path, &example.text(is_for_a_gpu))? {
             anstream::eprintln!(
                 "error: there is a {name} here already, and it is another. Move it away, or go to another folder."
             );
@@ -63,7 +98,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             writeln!(out, "\n== {name} {}\n", "=".repeat(100usize.saturating_sub(name.len())))?;
         }
-        let ended = optimize::run(&optimize::Arguments::of_demo(path, arguments.format), out)?;
+        let ended = optimize::run(&optimize::Arguments::of_demo(path, arguments.format, SECONDS), out)?;
         status = status.worse(ended);
         if ended == Status::Interrupted {
             break;
@@ -76,6 +111,13 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         );
     }
     Ok(status)
+}
+
+/// Whether the programs will run on a GPU. What is wrong with the device is said later, when one is needed.
+fn runs_on_a_gpu() -> Result<bool> {
+    let device = Surrounding::read(Vec::new())?.config_for(None).device.clone();
+    let runtime = tokio::runtime::Runtime::new().context("no threads to look with")?;
+    Ok(matches!(runtime.block_on(program::choose(&device)), Ok(RunDevice::Cuda { .. })))
 }
 
 /// Writes an example, unless it is there. Whether what is there is the example.
@@ -126,4 +168,22 @@ fn without_compiler(
     );
     let found = check::run(&check::Arguments::for_demo(paths.to_vec(), format), out)?;
     Ok(status.worse(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_gets_a_hundred_times_as_much_data() {
+        let number = |size: &str| -> u64 {
+            size.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
+        };
+        for example in EXAMPLES {
+            assert_eq!(number(example.size_for_a_gpu), 100 * number(example.size), "{}", example.name);
+            assert_eq!(example.text.matches(example.size).count(), 1, "{}", example.name);
+            assert!(example.text(true).contains(example.size_for_a_gpu), "{}", example.name);
+            assert_eq!(example.text(false), example.text);
+        }
+    }
 }

@@ -3,9 +3,12 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
-use stitch_toolchain::doctor::{self, Health, Item, Status as Condition};
-use stitch_verifier::device;
-use stitch_verifier::sandbox::{GpuProof, Sandbox};
+use serde::Serialize;
+use stitch_session::CancellationToken;
+use stitch_toolchain::doctor::{Health, Item, Status as Condition};
+use stitch_worker::client::Elsewhere;
+use stitch_worker::files::Files;
+use stitch_worker::order::{Order, Outcome};
 
 use crate::format::{Format, print_json};
 use crate::settings::Surrounding;
@@ -25,69 +28,80 @@ pub struct Arguments {
 /// Writing to `out`; the system gives no threads.
 pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let surrounding = Surrounding::read(Vec::new())?;
-    let search = surrounding.search(&surrounding.config_for(None));
+    let config = surrounding.config_for(Some(&surrounding.folder));
+    let search = surrounding.search(&config);
     let runtime = tokio::runtime::Runtime::new().context("no threads to look with")?;
-    let health = runtime.block_on(async {
-        let facts = device::facts().await;
-        let mut health = doctor::examine(&search, Some(&facts)).await;
-        health.items.extend(sandbox(!facts.devices.is_empty()).await);
-        health
+    let (health, there) = runtime.block_on(async {
+        let health = stitch_worker::health::examine(&search).await;
+        let there = match Elsewhere::configured(&config.worker) {
+            Some(elsewhere) => Some(look_elsewhere(&elsewhere).await),
+            None => None,
+        };
+        (health, there)
     });
     match arguments.format {
-        Format::Human => print(&health, out)?,
-        Format::Json => print_json(out, &health)?,
+        Format::Human => {
+            print(&health.items, out)?;
+            if let Some(there) = &there {
+                writeln!(out, "\nOn {} (`{}`):", there.machine, there.command)?;
+                print(&there.items, out)?;
+            }
+        }
+        Format::Json => print_json(out, &Report { health: &health, elsewhere: there.as_ref() })?,
     }
-    Ok(if health.is_good() {
-        Status::Good
-    } else if health.items.iter().any(|item| item.status == Condition::Missing) {
-        Status::Missing
-    } else {
-        Status::Bad
-    })
+    let items = health.items.iter().chain(there.iter().flat_map(|there| &there.items));
+    Ok(items.map(status_of).fold(Status::Good, Status::worse))
 }
 
-/// What the sandbox would have active, and whether a GPU works in there: a kernel is run to see.
-async fn sandbox(has_gpu: bool) -> Vec<Item> {
-    let why = "Candidates run in it: code that nobody has read.";
-    let item = |status, detail: String| Item::new("sandbox", why, status, detail);
-    let made = match std::env::current_exe() {
-        Ok(executable) => Sandbox::probe(&executable).await.map_err(|error| error.to_string()),
-        Err(error) => Err(format!("This program does not know where it lies: {error}.")),
-    };
-    let sandbox = match made {
-        Ok(sandbox) => sandbox,
-        Err(error) => {
-            let remedy = "Run it again where the cache folder can be written; if it fails again, report it with this text.";
-            return vec![item(Condition::Problem, error).remedy(remedy)];
-        }
-    };
-    let text = sandbox.active().to_string();
-    let first = match sandbox.remedy() {
-        None => item(Condition::Ok, text),
-        Some(remedy) => item(Condition::Optional, text).remedy(remedy),
-    };
-    let gpu = |status, detail: String| {
-        Item::new("GPU in the sandbox", "Candidates use it from in there.", status, detail)
-    };
-    let second = if !has_gpu {
-        gpu(Condition::Optional, "There is no GPU to try it with.".into())
-    } else {
-        match sandbox.prove_gpu().await {
-            GpuProof::Works(name) => {
-                gpu(Condition::Ok, format!("A kernel ran on {name} inside, and wrote what it should."))
-            }
-            GpuProof::None(why) | GpuProof::Fails(why) => {
-                let remedy =
-                    "Report it with this text and what `stitchcuda sandbox-exec --all --gpu` prints.";
-                gpu(Condition::Problem, format!("It does not work inside: {why}.")).remedy(remedy)
-            }
-        }
-    };
-    vec![first, second]
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    health: &'a Health,
+    /// The machine that `worker.command` leads to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<&'a There>,
 }
 
-fn print(health: &Health, out: &mut impl Write) -> io::Result<()> {
-    for item in &health.items {
+/// What another machine has.
+#[derive(Serialize)]
+struct There {
+    /// What it calls itself.
+    machine: String,
+    /// How one gets there.
+    command: String,
+    items: Vec<Item>,
+}
+
+/// Asks the machine that `worker.command` leads to. That it can't be asked is what is wrong with it.
+async fn look_elsewhere(elsewhere: &Elsewhere) -> There {
+    let (quiet, never) = (|_: &str, _: Option<f32>| {}, CancellationToken::new());
+    let looked = elsewhere.perform(&Order::Doctor, &Files::default(), &quiet, &never).await;
+    let machine = elsewhere.machine().unwrap_or_else(|| "another machine".to_owned());
+    elsewhere.close().await;
+    let problem = |why: String| {
+        let item = Item::new("worker", "Its device runs what is edited here.", Condition::Missing, why);
+        vec![item.remedy("Run the command by hand: it should wait for input and print nothing.")]
+    };
+    let items = match looked {
+        Ok(Outcome::Doctor { items }) => items,
+        Ok(_) => problem("It did something else than was ordered.".to_owned()),
+        Err(error) => problem(error.to_string()),
+    };
+    There { machine, command: elsewhere.command_line(), items }
+}
+
+/// What one item means for the whole.
+fn status_of(item: &Item) -> Status {
+    match item.status {
+        Condition::Ok | Condition::Optional => Status::Good,
+        Condition::Missing => Status::Missing,
+        Condition::Problem => Status::Bad,
+    }
+}
+
+fn print(items: &[Item], out: &mut impl Write) -> io::Result<()> {
+    for item in items {
         let (mark, style) = mark(item);
         let version = item.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
         writeln!(out, "{style}{mark}{style:#} {}{version}: {}", item.name, item.detail)?;

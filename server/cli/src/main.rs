@@ -6,6 +6,7 @@
 mod check;
 mod demo;
 mod doctor;
+mod elsewhere;
 mod explain;
 mod format;
 mod interrupt;
@@ -21,6 +22,7 @@ mod simulate;
 mod status;
 mod toolchain;
 mod verify;
+mod worker;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -65,6 +67,8 @@ enum Command {
     Toolchain(toolchain::Arguments),
     /// Decide whether a candidate does what its reference does
     Verify(verify::Arguments),
+    /// Be the device of another machine's StitchCUDA, which starts this through ssh, srun or docker exec
+    Worker,
 }
 
 fn main() -> ExitCode {
@@ -73,6 +77,8 @@ fn main() -> ExitCode {
         Command::Lsp(arguments) => lsp::run(&arguments),
         // The program that it runs owns standard output.
         Command::Simulate => simulate::run(),
+        // Its protocol owns the standard streams.
+        Command::Worker => worker::run(),
         // So does the one that it becomes.
         Command::SandboxExec(arguments) => sandbox_exec::run(arguments),
         Command::Check(arguments) => print_with(|out| check::run(&arguments, out)),

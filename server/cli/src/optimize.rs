@@ -54,13 +54,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// A whole program, with everything as it is configured.
-    pub fn of_demo(path: &Path, format: Format) -> Self {
+    /// A whole program, with everything as it is configured, in so many seconds.
+    pub fn of_demo(path: &Path, format: Format, seconds: u64) -> Self {
         Self {
             target: path.display().to_string(),
             select: None,
             plan_only: false,
-            spending: Spending::default(),
+            spending: Spending { seconds: Some(seconds), ..Spending::default() },
             tolerance: None,
             precision: None,
             ending: Ending { apply: false, format },
@@ -88,13 +88,16 @@ pub struct Spending {
     /// Minutes that the run may take
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     minutes: Option<u64>,
+    /// Seconds instead, of what is not typed.
+    #[arg(skip)]
+    seconds: Option<u64>,
 }
 
 impl Spending {
     /// The budget where nothing else is said.
     pub fn over(&self, mut budget: Budget) -> Budget {
         budget.attempts = self.attempts.unwrap_or(budget.attempts);
-        budget.seconds = self.minutes.map_or(budget.seconds, |minutes| minutes * 60);
+        budget.seconds = self.minutes.map(|minutes| minutes * 60).or(self.seconds).unwrap_or(budget.seconds);
         budget.tokens = self.tokens.or(budget.tokens);
         budget
     }

@@ -23,6 +23,10 @@ pub struct ProgramArguments {
     /// Where to run: auto, cuda:N, a simulated device as sim:NAME, or for PyTorch code cpu
     #[arg(long, value_parser = device)]
     pub device: Option<Device>,
+    /// The command that gives a `stitchcuda worker` on another machine, which that device is of, as in "ssh gpu01 stitchcuda worker"; an empty one
+    /// is this machine
+    #[arg(long, value_name = "COMMAND")]
+    pub device_command: Option<String>,
     /// A further source of the program, compiled and linked with it
     #[arg(long, value_name = "FILE")]
     pub with: Vec<PathBuf>,
@@ -187,7 +191,11 @@ impl ProgramArguments {
 
     /// The settings that these flags are.
     pub fn surrounding(&self) -> Result<Surrounding> {
-        let flags = [("nvcc.path", &self.nvcc), ("simulator.checks", &self.checks)];
+        let flags = [
+            ("nvcc.path", &self.nvcc),
+            ("simulator.checks", &self.checks),
+            ("worker.command", &self.device_command),
+        ];
         let given = flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value.clone()?)));
         Surrounding::read(given.collect())
     }
@@ -214,6 +222,15 @@ pub fn file(target: &Target) -> Option<&Path> {
     }
 }
 
+/// The device that is asked for: by a flag, by the target, or by the settings.
+pub fn asked(arguments: &ProgramArguments, target: &Target, config: &Config) -> Device {
+    let of_target = match target {
+        Target::Program(program) => program.device.clone(),
+        Target::Kernel { .. } => None,
+    };
+    arguments.device.clone().or(of_target).unwrap_or_else(|| config.device.clone())
+}
+
 /// Decides how `target` is built and where it runs. `Err` with the status where something is missing, which was said.
 ///
 /// # Errors
@@ -224,11 +241,7 @@ pub async fn builder(
     target: &Target,
 ) -> Result<std::result::Result<Builder, Status>> {
     let config = surrounding.config_for(file(target));
-    let of_target = match target {
-        Target::Program(program) => program.device.clone(),
-        Target::Kernel { .. } => None,
-    };
-    let asked = arguments.device.clone().or(of_target).unwrap_or_else(|| config.device.clone());
+    let asked = asked(arguments, target, &config);
     let device = match program::choose(&asked).await {
         Ok(device) => device,
         Err(error) => {
@@ -258,7 +271,11 @@ pub async fn builder(
 
 /// The folder that headers and compile databases are looked for in: that of the command, or the one the file belongs to.
 fn workspace(surrounding: &Surrounding, target: &Target) -> PathBuf {
-    let file = file(target);
+    workspace_around(surrounding, file(target))
+}
+
+/// The same for a file.
+pub fn workspace_around(surrounding: &Surrounding, file: Option<&Path>) -> PathBuf {
     match file {
         Some(file) if !file.starts_with(&surrounding.folder) => {
             stitch_session::config::workspace_of(file).unwrap_or_else(|| surrounding.folder.clone())

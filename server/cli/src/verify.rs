@@ -11,10 +11,13 @@ use serde::Serialize;
 use stitch_findings::Verdict;
 use stitch_session::jobs::{JobKind, Limit, Request as Job};
 use stitch_verifier::harness::{self, Subject};
-use stitch_verifier::program::{RunDevice, RunError, Target};
-use stitch_verifier::simulation::SimulationError;
+use stitch_verifier::program::{RunDevice, Target};
 use stitch_verifier::verify::{Request, VerifyError, harness_for, verify};
+use stitch_worker::client::Elsewhere;
+use stitch_worker::order::{self, Order, Outcome};
+use stitch_worker::protocol::Kind;
 
+use crate::elsewhere::{self, Ordered};
 use crate::format::{Format, print_json};
 use crate::interrupt;
 use crate::progress::{Spinner, Telling};
@@ -71,6 +74,28 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     let candidate_name = arguments.candidate.clone().unwrap_or_default();
     let candidate = setup::target(&surrounding, &candidate_name, &[])?;
     let candidate_file = setup::file(&candidate).map(std::path::Path::to_owned);
+    let config = surrounding.config_for(setup::file(&reference));
+    if let Some(elsewhere) = Elsewhere::configured(&config.worker) {
+        let mut wanted = elsewhere::wanted(&surrounding, &reference)
+            .with_target(&candidate)
+            .with_flags(&config.nvcc.extra_flags);
+        wanted.arguments.extend(arguments.program.arguments.iter().cloned());
+        let device = setup::asked(&arguments.program, &reference, &config);
+        let file = setup::file(&reference);
+        let settings = elsewhere::settings(&surrounding, &arguments.program, &config, device, file, None);
+        let title = format!("Verify {candidate_name}");
+        let order = Order::Verify(Box::new(order::Verify {
+            settings,
+            names: [arguments.reference.clone(), candidate_name],
+            arguments: arguments.program.arguments.clone(),
+            tolerance: arguments.tolerance.map(setup::Tolerance::share),
+            answers,
+            reference,
+            candidate,
+        }));
+        let ordered = Ordered { elsewhere, order, wanted, title, kind: JobKind::Verify };
+        return verified(ordered, arguments.format, candidate_file.as_deref(), out);
+    }
     let executable = std::env::current_exe().context("this program does not know where it lies")?;
     let result = interrupt::until_done(1, |jobs, _| async move {
         let builder = match setup::builder(&surrounding, &arguments.program, &reference).await? {
@@ -110,6 +135,20 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
     }
 }
 
+/// Has a verification done elsewhere, and prints the verdict.
+pub(crate) fn verified(
+    ordered: Ordered,
+    format: Format,
+    file: Option<&std::path::Path>,
+    out: &mut impl Write,
+) -> Result<Status> {
+    match ordered.done()? {
+        Ok(Outcome::Verdict { verdict }) => print(&verdict, format, file, out),
+        Ok(_) => Ok(elsewhere::other_outcome()),
+        Err(status) => Ok(status),
+    }
+}
+
 /// Prints a verdict; `file` is the candidate's, which findings are about.
 fn print(
     verdict: &Verdict,
@@ -126,13 +165,7 @@ fn print(
 
 fn failed(error: &VerifyError) -> Status {
     anstream::eprintln!("error: {error}");
-    match error {
-        VerifyError::Run(RunError::Simulation(SimulationError::Missing { .. })) | VerifyError::Build(_) => {
-            Status::Missing
-        }
-        VerifyError::Run(_) => Status::Bad,
-        _ => Status::Usage,
-    }
+    Status::from(Kind::from(error))
 }
 
 fn write_harness(

@@ -10,9 +10,9 @@ use stitch_verifier::program;
 use tower_lsp::Client;
 use tower_lsp::ls_types::ConfigurationItem;
 
-use crate::guard;
 use crate::session::Session;
 use crate::uri::{self, Key};
+use crate::{elsewhere, guard};
 
 /// The settings' name in the editor.
 const SECTION: &str = "stitchcuda";
@@ -182,8 +182,14 @@ pub fn changed(session: &Session) {
 pub async fn tell_status(session: &Session) {
     let folder = session.configuration.first_folder();
     let config = session.configuration.for_path(folder.as_deref());
-    let device = program::choose(&config.device).await;
-    let device = device.map_or_else(|error| format!("none: {error}"), |device| device.to_string());
+    let device = match session.machines.of(&config) {
+        // Nobody is asked before a job needs it: a queue may be before a machine.
+        Some(elsewhere) => elsewhere::described(&elsewhere, &config.device),
+        None => {
+            let device = program::choose(&config.device).await;
+            device.map_or_else(|error| format!("none: {error}"), |device| device.to_string())
+        }
+    };
     let engine = Engines::choose(&config, None, None, None);
     let engine = match engine {
         Ok(engine) => match engine.model() {

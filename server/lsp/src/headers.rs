@@ -9,6 +9,7 @@ use stitch_analysis::{Analysis, Language, Workspace};
 use stitch_findings::ReadText;
 use stitch_verifier::includes;
 
+use crate::disk;
 use crate::documents::Document;
 use crate::session::Session;
 use crate::uri::Key;
@@ -61,7 +62,9 @@ pub fn follow(session: &Arc<Session>, document: &Document, analysis: &Analysis) 
     let (session, key) = (session.clone(), document.key.clone());
     let (runtime, source) = (session.runtime.clone(), analysis.source().clone());
     runtime.spawn_blocking(move || {
-        let texts = includes::texts(&path, &source);
+        let files = includes::headers(&path, &source);
+        disk::follow(&session, &path, &files);
+        let texts: Vec<String> = files.iter().filter_map(|file| includes::read(file)).collect();
         let mut workspace = Workspace::default();
         texts.iter().for_each(|text| workspace.add(text));
         let hash = texts.concat().as_str().content_hash();

@@ -14,7 +14,7 @@ use stitch_agents::optimize::{Event, Observer, OptimizeError, optimize};
 use stitch_agents::run::{Conclusion, Entry, Manifest, Outcome, Run};
 use stitch_analysis::Language;
 use stitch_findings::Span;
-use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
+use stitch_session::jobs::{Context, JobError, JobId, JobKind, Request};
 use stitch_verifier::harness::Answers;
 use tower_lsp::ls_types::MessageType;
 
@@ -22,10 +22,10 @@ pub use chosen::{Chosen, Judging, target};
 
 use crate::documents::Document;
 use crate::session::Session;
-use crate::{review, runs};
+use crate::{elsewhere, review, runs};
 
 /// How long one run of a program may take.
-const RUN_LIMIT: Duration = Duration::from_secs(600);
+pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(600);
 
 /// Whether anything of a document can be optimised, as far as that can be told without looking into it.
 pub fn is_possible(session: &Session, document: &Document) -> bool {
@@ -69,7 +69,8 @@ pub fn start(
         Extent::Plan => (JobKind::Plan, "Plan"),
         Extent::Candidate => (JobKind::Optimize, "Optimize"),
     };
-    let request = Request::new(kind, format!("{what} {of}")).limit(Limit::Processor);
+    let request =
+        Request::new(kind, format!("{what} {of}")).limit(elsewhere::limit(session, document.path.as_deref()));
     let (for_job, optimised) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
         let job = context.id();
@@ -118,7 +119,8 @@ async fn work(
         Extent::Plan => engine.budget(&config).only_plan(),
         Extent::Candidate => engine.budget(&config),
     };
-    let judging = Judging::prepare(session, &path, &text, &chosen, &config).await?;
+    let judging = Judging::prepare(session, &path, &text, &chosen, &config, context).await?;
+    let device = judging.device();
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let manifest = Manifest {
         schema: Manifest::SCHEMA.to_owned(),
@@ -134,7 +136,7 @@ async fn work(
         with: Vec::new(),
         selection: Some(selection),
         scope: chosen.scope().to_vec(),
-        device: judging.device(),
+        device: judging.device_id(),
         engine: engine.name().to_owned(),
         model: engine.model(),
         tolerance: judging.declared.tolerance,
@@ -155,7 +157,7 @@ async fn work(
     session.board.write(context.id(), |card| {
         card.uri = Some(document.uri.to_string());
         card.run = Some(run.manifest().id.clone());
-        card.device = Some(run.manifest().device.clone());
+        card.device = Some(device);
     });
     let teller = Teller { session: session.clone(), context: context.clone() };
     match optimize(&mut run, &judgement, &mut engine, &teller, context.cancellation()).await {

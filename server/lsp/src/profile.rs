@@ -2,6 +2,7 @@
 //!
 //! There is one profile a document, of the text that was on disk when it was made.
 
+mod abroad;
 pub mod import;
 mod record;
 mod related;
@@ -17,9 +18,10 @@ use stitch_analysis::{Analysis, Language};
 use stitch_findings::{Finding, Span};
 use stitch_profiles::profile::Profile as Recorded;
 use stitch_session::config::OnSaveProfile;
-use stitch_session::jobs::{JobError, JobId, JobKind, Limit, Request};
+use stitch_session::jobs::{JobError, JobId, JobKind, Request};
 
 use crate::documents::Document;
+use crate::elsewhere;
 use crate::optimize::target;
 use crate::session::Session;
 use crate::uri::Key;
@@ -183,7 +185,7 @@ fn begin(session: &Arc<Session>, document: &Arc<Document>, reason: Reason) -> Re
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let request = Request::new(JobKind::Profile, format!("Profile {name}"))
         .slot(format!("profile {}", document.key.as_str()))
-        .limit(Limit::Processor);
+        .limit(elsewhere::limit(session, Some(&path)));
     let (for_job, profiled) = (session.clone(), document.clone());
     let job = session.jobs.start(request, move |context| async move {
         let (text, language) = (profiled.text.to_source(), profiled.to_analyse().unwrap_or(Language::Cuda));

@@ -23,7 +23,9 @@ use crate::board::Board;
 use crate::capabilities::ClientFeatures;
 use crate::compile::Compiles;
 use crate::configuration::Configuration;
+use crate::disk::{self, Disk};
 use crate::documents::{Document, Documents, Outcome};
+use crate::elsewhere::Machines;
 use crate::headers::Headers;
 use crate::ingress::Phase;
 use crate::notices::Notices;
@@ -80,8 +82,12 @@ pub struct Session {
     pub status: StatusLine,
     /// The toolkits that were found.
     pub toolkits: Toolkits,
+    /// Other machines whose devices are configured.
+    pub machines: Machines,
     /// What headers define.
     pub headers: Headers,
+    /// Files that the server watches itself.
+    pub disk: Disk,
     /// clang's checks between keystrokes.
     pub type_checks: TypeChecks,
     /// Cancelled when the server ends.
@@ -117,7 +123,9 @@ impl Session {
             configuration: Configuration::new(options.surroundings),
             status: StatusLine::default(),
             toolkits: Toolkits::default(),
+            machines: Machines::default(),
             headers: Headers::default(),
+            disk: Disk::default(),
             type_checks: TypeChecks::default(),
             gone: gone.child_token(),
             environment: options.environment,
@@ -183,6 +191,10 @@ impl Session {
         if let Some(document) = outcome.opened.and_then(|key| self.documents().get(&key).cloned()) {
             // Settings of a folder are read with its first document, and so are their mistakes.
             self.say_warnings();
+            if let Some(path) = document.path.clone() {
+                let session = self.clone();
+                self.runtime.spawn_blocking(move || disk::follow(&session, &path, &[]));
+            }
             compile::start(self, &document, compile::Reason::Saved);
             profile::opened(self, document);
         }

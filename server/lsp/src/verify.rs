@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use stitch_agents::optimize::{JudgeError, Named, Version};
 use stitch_findings::Span;
-use stitch_session::jobs::{Context, JobError, JobId, JobKind, Limit, Request};
+use stitch_session::jobs::{Context, JobError, JobId, JobKind, Request};
 use stitch_toolchain::process::{Program, Scratch};
 use tower_lsp::ls_types::MessageType;
 
 use crate::documents::Document;
+use crate::elsewhere;
 use crate::optimize::{Chosen, Judging, target};
 use crate::session::Session;
 use crate::uri::Key;
@@ -77,7 +78,7 @@ pub fn start(
     };
     let request = Request::new(JobKind::Verify, format!("Verify {claims}"))
         .slot(format!("verify {}", document.key.as_str()))
-        .limit(Limit::Processor);
+        .limit(elsewhere::limit(session, Some(&path)));
     let current = current.to_string();
     let for_job = session.clone();
     let job = session.jobs.start(request, move |context| async move {
@@ -115,7 +116,7 @@ async fn work(
 ) -> Result<(), JobError> {
     let config = session.configuration.for_path(Some(path));
     let chosen = chosen.in_text(&reference.text).map_err(JobError::Failed)?;
-    let judging = Judging::prepare(session, path, &reference.text, &chosen, &config).await?;
+    let judging = Judging::prepare(session, path, &reference.text, &chosen, &config, context).await?;
     session.board.write(context.id(), |card| card.device = Some(judging.device()));
     let judgement = judging.judgement(chosen, RUN_LIMIT).map_err(JobError::failed)?;
     let scratch = Scratch::new("verify").map_err(JobError::failed)?;

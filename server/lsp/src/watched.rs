@@ -16,7 +16,7 @@ use crate::session::Session;
 /// The files that matter. Compile commands are read with each compile, so nothing is kept that a change would make wrong.
 const HEADERS: [&str; 5] = ["cuh", "h", "hpp", "inl", "inc"];
 
-/// Asks to be told of changes, where the client can be asked.
+/// Asks to be told of changes, where the client can be asked; where it can't, `disk` looks itself.
 pub async fn register(client: Client, features: ClientFeatures) {
     let mut registrations = Vec::new();
     if features.watched_files {
@@ -43,6 +43,11 @@ pub async fn register(client: Client, features: ClientFeatures) {
 /// Whether a file is one that others include, by its name.
 pub fn is_header(path: &Path) -> bool {
     path.extension().and_then(|extension| extension.to_str()).is_some_and(|name| HEADERS.contains(&name))
+}
+
+/// Whether it matters that a file changes.
+pub fn counts(path: &Path) -> bool {
+    is_header(path) || path.file_name().is_some_and(|name| name == FILE_NAME)
 }
 
 /// These files changed, came or went.

@@ -13,7 +13,7 @@ mod fatbin;
 #[cfg(test)]
 mod tests;
 
-pub use elf::{Sections, sections};
+pub use elf::{MachineCode, Sections, machine_code, sections};
 pub use fatbin::{HEADER_LENGTH, MAGIC, length, read};
 
 /// Where the bytes of an image end too early, or say what can't be.
@@ -168,12 +168,20 @@ pub fn choose(entries: &[Entry<'_>], device: u32) -> Result<Ptx, ImageError> {
 }
 
 impl Entry<'_> {
+    /// The entry's bytes, decompressed.
+    ///
+    /// # Errors
+    /// Where it can't be decompressed.
+    pub fn bytes(&self) -> Result<Vec<u8>, ImageError> {
+        compression::open(self)
+    }
+
     /// The entry as text.
     ///
     /// # Errors
     /// Where it can't be decompressed, or is no text.
     pub fn text(&self) -> Result<Ptx, ImageError> {
-        let mut bytes = compression::open(self)?;
+        let mut bytes = self.bytes()?;
         // The text is stored as a C string, and padded.
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         bytes.truncate(end);

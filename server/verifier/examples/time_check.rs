@@ -14,7 +14,7 @@ use stitch_session::config::{Config, Device};
 use stitch_toolchain::discovery::{self, Search};
 use stitch_toolchain::environment::Environment;
 use stitch_verifier::harness::Answers;
-use stitch_verifier::measure::{Comparison, Cost, Measurement, compare, measure, table};
+use stitch_verifier::measure::{Comparison, Cost, Harnesses, Measurement, compare, measure, table};
 use stitch_verifier::program::{Builder, Target, choose};
 use tokio_util::sync::CancellationToken;
 
@@ -53,6 +53,7 @@ async fn times(arguments: &[String]) -> anyhow::Result<()> {
         tolerance: None,
         time_limit: Duration::from_secs(60),
         executable,
+        harnesses: Harnesses::default(),
     };
     let kernel = |name: &str| Target::Kernel { path: path.clone(), kernel: name.to_owned() };
     let cancel = CancellationToken::new();

@@ -74,16 +74,22 @@ fn included(path: &Path, text: &str) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
+/// The folders that are there in which headers of a file at `path` are looked for by their names.
+pub fn folders(path: &Path) -> Vec<PathBuf> {
+    let own = path.parent().unwrap_or(Path::new(""));
+    candidates(own).filter(|folder| folder.is_dir()).collect()
+}
+
+fn candidates(own: &Path) -> impl Iterator<Item = PathBuf> {
+    own.ancestors().take(MOST_FOLDERS_UP).flat_map(|up| USUAL.map(|usual| up.join(usual)))
+}
+
 /// Where a header is: beside the file, or in one of the folders above and their usual ones.
 fn resolve(folder: &Path, name: &str) -> Option<PathBuf> {
-    folder
-        .ancestors()
-        .take(MOST_FOLDERS_UP)
-        .flat_map(|up| USUAL.map(|usual| up.join(usual).join(name)))
-        .find_map(|candidate| {
-            let header = candidate.canonicalize().ok()?;
-            header.is_file().then_some(header)
-        })
+    candidates(folder).find_map(|candidate| {
+        let header = candidate.join(name).canonicalize().ok()?;
+        header.is_file().then_some(header)
+    })
 }
 
 /// A header's text, unless it is too large, can't be read, or is UTF-16.
@@ -113,5 +119,9 @@ mod tests {
         assert_eq!(headers(&path, "#include <one.h>\n"), Vec::<PathBuf>::new());
         assert_eq!(quoted(text), ["one.h", "missing.h"]);
         assert_eq!(texts(&path, text).len(), 2);
+        assert_eq!(
+            folders(&path).iter().take(4).collect::<Vec<_>>(),
+            [&root.join("src/kernels"), &root.join("src"), &root, &root.join("include")]
+        );
     }
 }

@@ -9,6 +9,7 @@
 
 mod cost;
 mod counted;
+mod harnesses;
 mod pick;
 mod process;
 pub mod sample;
@@ -27,9 +28,10 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use cost::estimate;
 pub use cost::{Cost, KernelCost, Time, Timed, Traffic, Weights};
 pub(crate) use counted::twin;
+pub use harnesses::Harnesses;
 pub(crate) use table::interval;
 pub use table::table;
-pub use timed::{Comparison, compare};
+pub use timed::{Comparison, build_ahead, compare};
 
 use crate::harness::{self, Answers, Subject};
 use crate::program::{BuildError, Builder, End, Program, RunDevice, RunError, Running, Target, build, run};
@@ -62,6 +64,8 @@ pub struct Measurement {
     pub time_limit: Duration,
     /// Our own program, for the simulator's process.
     pub executable: PathBuf,
+    /// Harnesses that were built for this target before.
+    pub harnesses: Harnesses,
 }
 
 /// Why nothing was measured.

@@ -141,6 +141,7 @@ async fn calls_are_timed_together_and_probed() {
         seed: 1,
         empty: true,
         warm: false,
+        processor: None,
     };
     let empty = child.time(&batch).await.unwrap();
     assert!(empty.outputs.is_empty() && empty.probed == vec![Vec::<Vec<u8>>::new(); 3]);

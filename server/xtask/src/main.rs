@@ -7,6 +7,7 @@ mod editors;
 mod fuzz;
 mod hits;
 mod install;
+mod machine;
 mod package;
 mod recall;
 mod rewrites;

@@ -1,10 +1,11 @@
-//! `cargo xtask package`: what is given away. For VS Code a package with the server of a platform inside, and one without for all others.
+//! `cargo xtask package`: what is given away. For VS Code a package with the server of a platform inside, and one without for all others; for
+//! Neovim the plugin with that server. A rock is made by `luarocks make`, from a checkout.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::editors::vscode;
+use crate::editors::{neovim, vscode};
 use crate::install::server;
 use crate::test::{target_directory, workspace_root};
 
@@ -35,9 +36,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         _ => (vscode::platform()?, server(&root, &target)?),
     };
     vscode::build(&root)?;
-    for package in [vscode::pack(&root, &out, Some((&platform, &binary)))?, vscode::pack(&root, &out, None)?]
-    {
-        eprintln!("{}", package.display());
-    }
+    let packages = [
+        vscode::pack(&root, &out, Some((&platform, &binary)))?,
+        vscode::pack(&root, &out, None)?,
+        neovim::pack(&root, &out, &platform, &binary)?,
+    ];
+    packages.iter().for_each(|package| eprintln!("{}", package.display()));
     Ok(())
 }

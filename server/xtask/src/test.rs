@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::editors::{self, Surroundings};
+use crate::machine;
 
 /// The CUDA release that the end-to-end tests compile with.
 const TEST_CUDA: &str = "13";
@@ -50,8 +51,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     step(
         Command::new(&binary).args(["toolchain", "install", TEST_CUDA]).env("STITCHCUDA_CACHE_DIR", &cache),
     )?;
-    let missing = prepare_machine();
-    if cfg!(target_os = "linux") && !arguments.no_editors {
+    let with_editors = cfg!(target_os = "linux") && !arguments.no_editors;
+    let missing = machine::prepare(with_editors)?;
+    if with_editors {
         editors::neovim::install(&cache)?;
     }
     run_tests(arguments, &root, &binary, &cache, &missing)?;
@@ -112,61 +114,6 @@ fn run_tests(
 
 /// The tests of the workspace that run an editor; those of VS Code are programs of its extension.
 const IN_EDITORS: [&str; 3] = ["neovim", "neovim_terminal", "eglot"];
-
-/// The package that the test of clang's check between keystrokes wants.
-const CLANG: &str = "clang-22";
-/// A PyTorch without CUDA, for the tests of the Verifier for PyTorch. The one of PyPI brings 5 GB.
-const TORCH: &str = "python3-torch";
-/// What builds extensions of PyTorch, and the package that has it.
-const NINJA: &str = "ninja";
-const NINJA_PACKAGE: &str = "ninja-build";
-/// Interpreters that may have PyTorch: the active one, and the one that a distribution's packages are for.
-const PYTHONS: [&str; 2] = ["python3", "/usr/bin/python3"];
-/// Says to the tests that there is no PyTorch, and that this is known.
-const WITHOUT_TORCH: &str = "STITCHCUDA_TESTS_WITHOUT_TORCH";
-
-/// Gets what some tests need besides, where that is ours to do; gives the variables that say what is missing.
-fn prepare_machine() -> Vec<(&'static str, &'static str)> {
-    let get = |name: &str, otherwise: &str| {
-        if let Err(error) = install_package(name) {
-            eprintln!("{error:#}; {otherwise}");
-        }
-    };
-    if said(CLANG, &["--version"]).is_none() {
-        get(CLANG, "the test that needs clang is skipped");
-    }
-    let has_torch = || PYTHONS.iter().any(|python| said(python, &["-c", "import torch"]).is_some());
-    if !has_torch() {
-        get(TORCH, "the tests that need PyTorch are skipped");
-    }
-    if said(NINJA, &["--version"]).is_none() {
-        get(NINJA_PACKAGE, "the tests that build extensions of PyTorch fail");
-    }
-    if has_torch() { Vec::new() } else { vec![(WITHOUT_TORCH, "1")] }
-}
-
-/// Installs a package of the system's, where that is ours to do.
-///
-/// # Errors
-/// We are not root, there is no apt-get, or it fails.
-pub fn install_package(name: &str) -> Result<()> {
-    if said("id", &["-u"]).is_none_or(|id| id.trim() != "0") || said("apt-get", &["--version"]).is_none() {
-        bail!("`{name}` is not installed, and only root may install it, with apt-get");
-    }
-    let apt = |arguments: &[&str]| {
-        step(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    let get = || apt(&["install", "--yes", "--no-install-recommends", name]);
-    // A new machine may know no packages yet.
-    get().or_else(|_| apt(&["update"]).and_then(|()| get()))
-}
-
-/// What a program prints, if it can be run and ends well.
-fn said(program: &str, arguments: &[&str]) -> Option<String> {
-    let output =
-        Command::new(program).args(arguments).output().ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
-}
 
 /// Runs a command, and says which.
 ///

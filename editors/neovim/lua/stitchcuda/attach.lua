@@ -88,24 +88,19 @@ function M.detach(bufnr)
   require('stitchcuda.hints').clear(bufnr)
 end
 
---- Tells the servers of a file that was written here.
----@param path string
-function M.written(path)
-  for _, client in ipairs(clients()) do
-    client:notify('workspace/didChangeWatchedFiles', {
-      changes = { { uri = vim.uri_from_fname(path), type = vim.lsp.protocol.FileChangeType.Changed } },
-    })
-  end
-end
-
---- `vim.g.stitchcuda` has a new value: gives running servers their settings, and turns what is shown on or off.
+--- `vim.g.stitchcuda` has a new value: gives running servers their settings, and turns what is shown on or off. Where the program or the
+--- trust is another, which a server is told of once, it is started anew.
 function M.options_changed()
+  local server = require('stitchcuda.server')
+  if vim.iter(clients()):any(server.is_outdated) then
+    return server.restart()
+  end
   local given = options.get()
   local turned = given.inlay_hints ~= hints
   hints = given.inlay_hints
   for _, client in ipairs(clients()) do
     local of_config = (vim.lsp.config.stitchcuda.settings or {}).stitchcuda
-    client.settings.stitchcuda = require('stitchcuda.server').settings(of_config)
+    client.settings.stitchcuda = server.settings(of_config)
     client:notify('workspace/didChangeConfiguration', { settings = client.settings })
     for bufnr in pairs(client.attached_buffers) do
       if turned then

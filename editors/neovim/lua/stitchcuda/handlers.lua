@@ -9,7 +9,7 @@ local MOST_MESSAGES = 1000
 M.messages = {}
 
 --- The status that the server told last, by client.
----@type table<integer, table>
+---@type table<integer, stitchcuda.Status>
 M.status = {}
 
 --- What this plugin can do beyond the built-in client.

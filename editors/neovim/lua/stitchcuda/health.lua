@@ -39,6 +39,31 @@ local function program()
   return true
 end
 
+--- What a server tells of itself.
+---@param client vim.lsp.Client
+local function status_of(client)
+  local status = require('stitchcuda.handlers').status[client.id] or {}
+  if status.restricted or not options.is_trusted(client.root_dir) then
+    health.info('The workspace is not trusted: only the static rules look at it.')
+  end
+  if status.paused then
+    health.info('Paused: nothing is compiled by itself. `:StitchCuda resume` goes on.')
+  end
+  for _, what in ipairs({ 'device', 'engine' }) do
+    local text = status[what]
+    if text then
+      local say = vim.startswith(text, 'none: ') and health.warn or health.info
+      say(('%s: %s'):format(what, text))
+    end
+  end
+  for _, what in ipairs({ 'toolkit', 'architecture' }) do
+    health.info(('%s: %s'):format(what, status[what] or 'known after the first compile'))
+  end
+  if status.message then
+    health.warn(status.message)
+  end
+end
+
 local function servers()
   health.start('StitchCUDA: language server')
   if not vim.lsp.is_enabled('stitchcuda') then
@@ -51,18 +76,7 @@ local function servers()
   for _, client in ipairs(clients) do
     local buffers = vim.tbl_count(client.attached_buffers)
     health.ok(('%s: %d buffers'):format(client.root_dir or 'no workspace', buffers))
-    if not options.is_trusted(client.root_dir) then
-      health.info('The workspace is not trusted: only the static rules look at it.')
-    end
-    local status = require('stitchcuda.handlers').status[client.id] or {}
-    for _, what in ipairs({ status.toolkit or '', status.architecture or '' }) do
-      if what ~= '' then
-        health.info(what)
-      end
-    end
-    if status.message then
-      health.warn(status.message)
-    end
+    status_of(client)
   end
 end
 

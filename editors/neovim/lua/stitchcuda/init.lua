@@ -16,8 +16,19 @@ function M.status()
   return require('stitchcuda.jobs').status()
 end
 
---- How the server is: its health, toolkit and architecture. Changes with the event `User StitchCudaStatus`.
----@return { health: 'ok'|'warning', message: string?, toolkit: string?, architecture: string?, busy: boolean }?
+---@class stitchcuda.Status See `stitchcuda/status` in editors/PROTOCOL.md
+---@field health 'ok'|'warning'
+---@field message? string What is wrong, and what to do
+---@field toolkit? string What compiles, once something was compiled
+---@field architecture? string What it compiles for
+---@field device? string Where kernels run; `none: ` and the reason where they can't
+---@field engine? string What plans and codes; `none: ` and the reason where nothing can
+---@field busy boolean Whether a job runs
+---@field paused boolean Whether nothing is compiled by itself
+---@field restricted boolean Whether the workspace is not trusted
+
+--- How the server is. Changes with the event `User StitchCudaStatus`.
+---@return stitchcuda.Status?
 function M.server_status()
   local client = vim.lsp.get_clients({ name = 'stitchcuda' })[1]
   return client and require('stitchcuda.handlers').status[client.id]

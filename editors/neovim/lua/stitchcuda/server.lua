@@ -118,6 +118,10 @@ end
 ---@type string?
 local able
 
+--- The command line of each server that runs.
+---@type table<vim.lsp.rpc.PublicClient, string[]>
+local started = setmetatable({}, { __mode = 'k' })
+
 --- Starts the program as a server; one that was not seen before is looked at first. What is wrong is said by the client that asks.
 ---@param dispatchers vim.lsp.rpc.Dispatchers
 ---@return vim.lsp.rpc.PublicClient
@@ -128,7 +132,10 @@ function M.start(dispatchers)
     error(refuse(trouble), 0)
   end
   able, M.refused = path, nil
-  return vim.lsp.rpc.start(M.command({ 'lsp' }), dispatchers)
+  local command = M.command({ 'lsp' })
+  local rpc = vim.lsp.rpc.start(command, dispatchers)
+  started[rpc] = command
+  return rpc
 end
 
 --- The settings as the environment of a command: `nvcc.extraFlags` is `STITCHCUDA_NVCC_EXTRA_FLAGS`. Tables have no variable, and
@@ -174,6 +181,17 @@ function M.before_init(params, config)
     settings = config.settings.stitchcuda,
     workspaceTrusted = options.is_trusted(config.root_dir),
   })
+  config.init_options = params.initializationOptions
+end
+
+--- Whether the options now name another program than the one of a server, or another trust than it was told.
+---@param client vim.lsp.Client
+---@return boolean
+function M.is_outdated(client)
+  local command = started[client.rpc]
+  local told = (client.config.init_options or {}).workspaceTrusted
+  return (command ~= nil and not vim.deep_equal(command, M.command({ 'lsp' })))
+    or (told ~= nil and told ~= options.is_trusted(client.root_dir))
 end
 
 --- Starts it again where nobody asked it to end.

@@ -38,7 +38,9 @@
 ---@field staticRules? stitchcuda.Config.staticRules
 ---How much a verification may take.
 ---@field verify? stitchcuda.Config.verify
----The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`.
+---Another machine, whose device runs, verifies and profiles what is edited here.
+---@field worker? stitchcuda.Config.worker
+---The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`. With `worker.command` it is a device of the machine that the command leads to; a `stitchcuda.toml` may have both in one table: `device.name` and `device.command`.
 ---@field device? string
 
 ---Results kept on disk, so that the same text is not compiled twice.
@@ -157,3 +159,10 @@
 ---@class stitchcuda.Config.verify
 ---How many seconds taking the times of PyTorch code may take, while it has the device alone. It ends before, as soon as the interval of the speedup is narrower than 1 % on either side, or can't become so.
 ---@field timingSeconds? number
+
+---Another machine, whose device runs, verifies and profiles what is edited here.
+---@class stitchcuda.Config.worker
+---The command that gives a `stitchcuda worker` on its standard streams, one word an entry: `["ssh", "gpu01", "stitchcuda", "worker"]`. In a `stitchcuda.toml` also written `device.command`. Empty: this machine. `docs/worker.md` has more.
+---@field command? string[]
+---How many seconds that machine may be silent before it counts as stalled; while it works it is heard of three times in that time. In a `stitchcuda.toml` also written `device.patienceSeconds`.
+---@field patienceSeconds? integer

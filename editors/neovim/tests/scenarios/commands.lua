@@ -8,6 +8,17 @@ t.run(function()
     t.check(vim.list_contains(names, name), name)
   end
   t.check(vim.deep_equal(vim.fn.getcompletion('StitchCuda pro', 'cmdline'), { 'profile' }), 'completion')
+  local function completes(line)
+    return vim.fn.getcompletion(line, 'cmdline')
+  end
+  t.check(
+    vim.deep_equal(completes('StitchCuda profile --dev'), { '--device', '--device-command' }),
+    'the flags of profile'
+  )
+  t.check(vim.deep_equal(completes('StitchCuda profile e'), {}), 'and no files')
+  t.check(vim.deep_equal(completes('StitchCuda verify --call'), { '--calls' }), 'the flags of verify')
+  t.check(vim.deep_equal(completes('tab 1,$StitchC pro'), { 'profile' }), 'a shortened name')
+  t.check(vim.deep_equal(completes('StitchC import trac'), { 'trace.json' }), 'its arguments')
   vim.cmd('StitchCuda nonsense')
   t.wait_for_message('`nonsense` is no subcommand')
 
@@ -52,6 +63,8 @@ t.run(function()
   vim.cmd.bdelete()
   -- What is not saved is not profiled.
   vim.bo[bufnr].modified = true
+  vim.cmd('StitchCuda profile e.cu')
+  t.wait_for_message('takes flags only')
   vim.cmd('StitchCuda profile --device sim:h200')
   t.wait_for_message('write the file first')
   vim.cmd.write()
@@ -73,6 +86,12 @@ t.run(function()
   t.wait('the status', function()
     return require('stitchcuda').server_status().paused
   end)
+  vim.cmd('checkhealth stitchcuda')
+  local paused = t.text(0)
+  for _, part in ipairs({ 'device: sim:h200', 'engine: builtin', 'toolkit: CUDA %d', 'Paused: nothing is compiled' }) do
+    t.check(paused:find(part), paused)
+  end
+  vim.cmd.close()
   vim.cmd.write()
   vim.cmd('StitchCuda resume')
   t.wait_for_message('saved files are compiled')

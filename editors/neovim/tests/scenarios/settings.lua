@@ -32,6 +32,10 @@ t.run(function()
     return #vim.diagnostic.get(bufnr) == 0
   end)
 
+  -- Written by another program, as by git, too.
+  vim.fn.system({ 'sh', '-c', 'printf "" > new && mv new stitchcuda.toml' })
+  t.diagnostic(bufnr, 'static/pow-small-exponent')
+
   -- Options that are wrong are said, and cost only themselves.
   vim.g.stitchcuda = { cmdd = 'x', heat = 3, settings = { device = 'sim:h200' } }
   t.wait_for_message('`cmdd` is no option')

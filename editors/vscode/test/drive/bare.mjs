@@ -31,6 +31,16 @@ export async function bare({ tools, out, vsix, settings, environment, folder: co
       await at.command("StitchCUDA: Doctor");
       await at.toast("The StitchCUDA server does not run").waitFor();
     });
+    await at.check("the language status says so too, and nothing of a server that is not there", async () => {
+      await page.locator('.statusbar-item[id*="status.languageStatus"]').first().click();
+      const items = page.locator(".hover-language-status");
+      for (const text of ["StitchCUDA does not run", "Engine: not known yet", "Nothing is compiled"]) {
+        await items.filter({ hasText: text }).first().waitFor();
+      }
+      // It stays over the message until something else is clicked; Escape would take the message away.
+      await at.line("main").click();
+      await items.first().waitFor({ state: "detached" });
+    });
     await at.check("one that is chosen is taken, and everything is there", async () => {
       const toast = at.toast("The server `stitchcuda` was not found");
       await toast.locator("a.monaco-button, .monaco-text-button", { hasText: "Choose It…" }).first().click();

@@ -41,6 +41,14 @@ export async function ui({ tools, out, extension, vsix, settings, environment, f
       await page.locator(".codelens-decoration", { hasText: "occupancy" }).first().waitFor();
       await at.shot("editor");
     });
+    await at.check("the language status says where kernels run, what plans, and whether that goes on by itself", async () => {
+      await page.locator('.statusbar-item[id*="status.languageStatus"]').first().click();
+      const items = page.locator(".hover-language-status");
+      for (const text of ["sim:h200", "Engine: builtin", "Compiles on save"]) {
+        await items.filter({ hasText: text }).first().waitFor();
+      }
+      await page.keyboard.press("Escape");
+    });
     await at.check("the lens starts a job, which the status bar and the view show", async () => {
       await at.lens("Optimize").click();
       await page.locator('.statusbar-item[id*="stitchcuda.jobs"]', { hasText: "Optimize" }).waitFor();

@@ -1,4 +1,4 @@
-// Real VS Code for tests: its server with a Node extension host (the one inside code-server), shown by Chromium.
+// VS Code for tests: its server with a Node extension host (the one inside code-server), shown by Chromium.
 //
 // Everything listens on 127.0.0.1, on ports that the system chose, with profiles of their own, and dies with this process.
 import { spawn, spawnSync } from "node:child_process";

@@ -1,7 +1,7 @@
 // Quick fixes, settings that change while the server runs, and a server that dies.
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { codeOf, extension, findings, open, ours, set, until } from "../harness";
+import { codeOf, ended, extension, findings, job, open, ours, set, startOptimizing, textOf, until } from "../harness";
 import type { Scenarios } from "../suite";
 
 const FIXABLE = `__global__ void cube(float* y, const float* x, int n) {
@@ -9,6 +9,27 @@ const FIXABLE = `__global__ void cube(float* y, const float* x, int n) {
   if (i < n) /* 😀𝛑 */ y[i] = powf(x[i], 3.0f); /* 😀 */
 }
 `;
+
+/** The process of the server, which the client keeps to itself. */
+function processOf(): number | undefined {
+  return (extension().client as unknown as { _serverProcess?: { pid: number } } | undefined)?._serverProcess?.pid;
+}
+
+/** Kills the server while something is said to it, and waits for another. */
+async function kill(): Promise<void> {
+  const before = await until("a process", processOf);
+  const { client } = extension();
+  process.kill(before, "SIGKILL");
+  // Nothing of its end is noticed before it is written to, and that fails, several times.
+  for (const end = Date.now() + 300; Date.now() < end;);
+  for (let count = 0; count < 10; count += 1) {
+    void client?.sendNotification("$/setTrace", { value: "off" }).catch(() => {});
+  }
+  await until("another process", () => {
+    const now = processOf();
+    return now !== undefined && now !== before && extension().client?.isRunning();
+  });
+}
 
 export const editing: Scenarios = {
   "a quick fix is applied, beside signs beyond the BMP": async () => {
@@ -48,15 +69,27 @@ export const editing: Scenarios = {
     await until("hints again", async () => (await ask()).length > 0);
   },
 
+  "a server that is killed in the middle of a job starts again, and what it had is kept": async () => {
+    const editor = await open("killed.cu", textOf("energy.cu"));
+    const before = editor.document.getText();
+    const id = await startOptimizing(editor, "__global__");
+    const lost = await job("a run at work", (one) => one.id === id && one.run !== undefined && one.stage !== undefined);
+    await kill();
+    const kept = await until("its run", () =>
+      extension()
+        .jobs.earlier()
+        .find((one) => one.run === lost.run),
+    );
+    assert.equal(kept.summary.finished, false);
+    assert.equal(editor.document.getText(), before);
+    await findings(editor.document.uri, "static/pow-small-exponent");
+    const again = await ended(await startOptimizing(editor, "__global__"));
+    assert.equal(again.decision, "open", JSON.stringify(again));
+  },
+
   "a server that is killed starts again": async () => {
     const { document } = await open("energy.cu");
-    const processOf = (): number | undefined => (extension().client as unknown as { _serverProcess?: { pid: number } })._serverProcess?.pid;
-    const before = await until("a process", processOf);
-    process.kill(before, "SIGKILL");
-    await until("another process", () => {
-      const now = processOf();
-      return now !== undefined && now !== before && extension().client?.isRunning();
-    });
+    await kill();
     await findings(document.uri, "static/pow-small-exponent");
     await vscode.commands.executeCommand("stitchcuda.restart");
     assert.ok(extension().client?.isRunning(), "and where a person asks for it");

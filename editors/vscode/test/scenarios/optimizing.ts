@@ -77,6 +77,22 @@ export const optimizing: Scenarios = {
     return extension().jobs.get(id)?.said ?? "";
   },
 
+  "a candidate is rejected, and nothing is changed": async () => {
+    const editor = await open("rejected.cu", textOf("energy.cu"));
+    const before = editor.document.getText();
+    const id = await startOptimizing(editor, "__global__");
+    const done = await ended(id);
+    assert.equal(done.decision, "open", JSON.stringify(done));
+    await vscode.commands.executeCommand("stitchcuda.reviewCandidate", done);
+    const diff = await until("the difference", shownDiff);
+    // As the button in its title does it: about the difference that is shown.
+    await vscode.commands.executeCommand("stitchcuda.rejectCandidate", diff.modified);
+    await until("the decision", () => extension().jobs.get(id)?.decision === "rejected");
+    assert.equal(shownDiff(), undefined, "the difference is closed");
+    assert.equal(editor.document.getText(), before);
+    assert.equal(editor.document.isDirty, false);
+  },
+
   "the evidence is a page without scripts": async () => {
     const done = await job("a job with a run", (one) => one.run !== undefined);
     await vscode.commands.executeCommand("stitchcuda.showEvidence", done);

@@ -8,6 +8,41 @@ const whole = (document: vscode.TextDocument): vscode.Range => new vscode.Range(
 
 const labelOf = ({ label }: vscode.InlayHint): string => (typeof label === "string" ? label : label.map((part) => part.value).join(""));
 
+/** The hint with a kernel's registers, once it is there. */
+function registers(document: vscode.TextDocument): Promise<vscode.InlayHint> {
+  return until("a hint with registers", async () => {
+    const hints = await vscode.commands.executeCommand<vscode.InlayHint[] | undefined>(
+      "vscode.executeInlayHintProvider",
+      document.uri,
+      whole(document),
+    );
+    return hints?.find((hint) => labelOf(hint).includes("registers"));
+  });
+}
+
+/** What is said over a text. */
+async function hover(document: vscode.TextDocument, text: string): Promise<string> {
+  const at = document.positionAt(document.getText().indexOf(text));
+  const hovers = await vscode.commands.executeCommand<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, at);
+  return hovers.flatMap(({ contents }) => contents.map((part) => (part instanceof vscode.MarkdownString ? part.value : ""))).join("\n");
+}
+
+async function lenses(document: vscode.TextDocument): Promise<string[]> {
+  const found = await vscode.commands.executeCommand<vscode.CodeLens[]>("vscode.executeCodeLensProvider", document.uri, 10);
+  return found.map((lens) => lens.command?.title ?? "");
+}
+
+/** CUDA in a string of Python. */
+const RAW = `import cupy
+
+energy = cupy.RawKernel(r"""
+extern "C" __global__ void energy(float* y, const float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) /* 😀 */ y[i] = powf(x[i], 3.0f);
+}
+""", "energy")
+`;
+
 export const reading: Scenarios = {
   "a .cu file has squiggles, hints, a hover and lenses": async () => {
     const { document } = await open("energy.cu");
@@ -16,25 +51,12 @@ export const reading: Scenarios = {
     assert.ok(found && document.getText(found.range).includes("powf"), "the squiggle is under the call");
     assert.equal(found.severity, vscode.DiagnosticSeverity.Information);
 
-    const hints = await until("a hint with registers", async () => {
-      const hints = await vscode.commands.executeCommand<vscode.InlayHint[] | undefined>(
-        "vscode.executeInlayHintProvider",
-        document.uri,
-        whole(document),
-      );
-      return hints?.find((hint) => labelOf(hint).includes("registers"));
-    });
+    const hints = await registers(document);
     assert.equal(hints.position.line, 1, "at the end of the kernel's line");
     assert.equal(hints.position.character, document.lineAt(1).text.length);
 
-    const at = document.positionAt(document.getText().indexOf("energy(float"));
-    const hovers = await vscode.commands.executeCommand<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, at);
-    const said = hovers
-      .flatMap((hover) => hover.contents.map((part) => (part instanceof vscode.MarkdownString ? part.value : "")))
-      .join("\n");
-    assert.match(said, /registers/);
-    const codes = await vscode.commands.executeCommand<vscode.CodeLens[]>("vscode.executeCodeLensProvider", document.uri, 10);
-    const titles = codes.map((lens) => lens.command?.title ?? "");
+    assert.match(await hover(document, "energy(float"), /registers/);
+    const titles = await lenses(document);
     assert.ok(
       titles.some((title) => title.includes("registers") && title.includes("1 launch")),
       titles.join(" | "),
@@ -43,11 +65,22 @@ export const reading: Scenarios = {
     return labelOf(hints);
   },
 
-  "a .py file has squiggles": async () => {
+  "a .py file has squiggles, hints, a hover and lenses": async () => {
     const { document } = await open("model.py");
     assert.equal(document.languageId, "python");
     const [found] = await findings(document.uri, "static/item-in-loop");
     assert.match(document.getText(found?.range), /item/);
+    const kernel = await open("raw.py", RAW);
+    await findings(kernel.document.uri, "static/pow-small-exponent");
+    const hint = await registers(kernel.document);
+    assert.match(kernel.document.lineAt(hint.position.line).text, /__global__ void energy/);
+    assert.match(await hover(kernel.document, "energy(float"), /registers/);
+    const titles = await lenses(kernel.document);
+    assert.ok(
+      titles.some((title) => title.includes("registers")),
+      titles.join(" | "),
+    );
+    return `${labelOf(hint)}; ${titles.join(" | ")}`;
   },
 
   "columns are right beyond the BMP": async () => {

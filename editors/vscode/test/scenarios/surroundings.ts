@@ -57,7 +57,17 @@ export const surroundings: Scenarios = {
     const before = configuration.inspect<string>("server.path")?.globalValue;
     await configuration.update("server.path", "/nowhere/stitchcuda", vscode.ConfigurationTarget.Global);
     await until("no server", () => extension().client === undefined);
+    const { status } = extension();
+    const stale = (): string[] => [status.device.text, status.engine.text, status.background.text];
+    await until("that it does not run", () => status.device.text === "StitchCUDA does not run");
+    assert.deepEqual(stale(), ["StitchCUDA does not run", "Engine: not known yet", "Nothing is compiled"]);
+    assert.equal(status.background.command?.command, "stitchcuda.restart");
+    assert.equal(status.last, undefined);
     await configuration.update("server.path", before, vscode.ConfigurationTarget.Global);
     await until("a server again", () => extension().client?.isRunning());
+    await until("what it says of itself", () => stale().join().includes("sim:h200"));
+    assert.deepEqual([status.engine.text, status.background.text], ["Engine: builtin", "Compiles on save"]);
+    assert.notEqual(status.device.severity, vscode.LanguageStatusSeverity.Error);
+    assert.equal(status.device.command?.command, "stitchcuda.doctor");
   },
 };

@@ -1,11 +1,13 @@
 //! Judges a candidate. One way for each kind of target; what comes out is the same.
 
 mod cuda;
+mod elsewhere;
 mod torch;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use stitch_findings::{Finding, Verdict};
 use stitch_profiles::profile::Profile;
 use stitch_session::config::Precision;
@@ -16,6 +18,7 @@ use stitch_verifier::verify::VerifyError;
 use tokio_util::sync::CancellationToken;
 
 pub use cuda::CudaJudgement;
+pub use elsewhere::{Answered, Asking, Carry, ElsewhereJudgement, Question};
 pub use torch::TorchJudgement;
 
 use crate::run::Outcome;
@@ -30,6 +33,8 @@ pub enum Judgement {
     Cuda(Box<CudaJudgement>),
     /// A PyTorch module, function or statements.
     Torch(Box<TorchJudgement>),
+    /// Either, on another machine.
+    Elsewhere(Box<ElsewhereJudgement>),
 }
 
 impl Judgement {
@@ -38,6 +43,7 @@ impl Judgement {
         match self {
             Self::Cuda(judgement) => judgement.measurement.builder.device.to_string(),
             Self::Torch(judgement) => judgement.machine.device().to_owned(),
+            Self::Elsewhere(judgement) => judgement.device.clone(),
         }
     }
 
@@ -46,6 +52,7 @@ impl Judgement {
         match self {
             Self::Cuda(judgement) => judgement.precision,
             Self::Torch(judgement) => judgement.precision,
+            Self::Elsewhere(judgement) => judgement.precision,
         }
     }
 
@@ -54,6 +61,7 @@ impl Judgement {
         match self {
             Self::Cuda(_) => false,
             Self::Torch(_) => true,
+            Self::Elsewhere(judgement) => judgement.denoted.is_some(),
         }
     }
 
@@ -69,7 +77,11 @@ impl Judgement {
     ) -> Result<String, String> {
         match self {
             Self::Cuda(_) => Ok(candidate.to_owned()),
-            Self::Torch(judgement) => judgement.composed(reference, candidate, verdict),
+            Self::Torch(judgement) => torch::composed(&judgement.denoted, reference, candidate, verdict),
+            Self::Elsewhere(judgement) => match &judgement.denoted {
+                Some(denoted) => torch::composed(denoted, reference, candidate, verdict),
+                None => Ok(candidate.to_owned()),
+            },
         }
     }
 
@@ -86,6 +98,7 @@ impl Judgement {
         match self {
             Self::Cuda(judgement) => judgement.baseline(reference, cancel).await,
             Self::Torch(judgement) => judgement.baseline(reference, progress, cancel).await,
+            Self::Elsewhere(judgement) => judgement.baseline(reference, progress, cancel).await,
         }
     }
 
@@ -103,6 +116,7 @@ impl Judgement {
         match self {
             Self::Cuda(judgement) => judgement.profile(reference, limit, progress, cancel).await,
             Self::Torch(judgement) => judgement.profile(reference, limit, progress, cancel).await,
+            Self::Elsewhere(judgement) => judgement.profile(reference, limit, progress, cancel).await,
         }
     }
 
@@ -129,6 +143,9 @@ impl Judgement {
             Self::Torch(judgement) => {
                 judgement.evaluate(reference, candidate, to_beat, progress, cancel).await
             }
+            Self::Elsewhere(judgement) => {
+                judgement.evaluate(reference, candidate, to_beat, progress, cancel).await
+            }
         }
     }
 }
@@ -150,6 +167,9 @@ impl Judgement {
                 Ok(judgement.verify_named([reference, candidate], progress, cancel).await?)
             }
             Self::Torch(judgement) => judgement.verify_named([reference, candidate], progress, cancel).await,
+            Self::Elsewhere(judgement) => {
+                judgement.verify_named([reference, candidate], progress, cancel).await
+            }
         }
     }
 }
@@ -164,7 +184,7 @@ pub struct Named<'a> {
 }
 
 /// What the reference costs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Baseline {
     /// In numbers.
     pub cost: Cost,
@@ -175,7 +195,7 @@ pub struct Baseline {
 }
 
 /// What became of a candidate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Evaluated {
     /// In one word.
     pub outcome: Outcome,
@@ -210,6 +230,14 @@ pub enum JudgeError {
     /// The original is nothing that a candidate can be judged by; why, in sentences.
     #[error("{0}")]
     Unsuitable(String),
+    /// Another machine, which judges, says why not; or can't be reached.
+    #[error("{message}")]
+    Elsewhere {
+        /// In sentences.
+        message: String,
+        /// What the command line ends with.
+        status: u8,
+    },
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,

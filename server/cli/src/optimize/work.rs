@@ -1,7 +1,7 @@
 //! Runs the loop as a job, and prints what happens while it does.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -9,23 +9,29 @@ use serde_json::json;
 use stitch_agents::engine::EngineError;
 use stitch_agents::engines::Engines;
 use stitch_agents::optimize::{
-    CudaJudgement, Event, JudgeError, Judgement, Observer, OptimizeError, PythonAim, TorchJudgement, Version,
-    optimize, read,
+    CudaJudgement, ElsewhereJudgement, Event, JudgeError, Judgement, Observer, OptimizeError, PythonAim,
+    TorchJudgement, Version, optimize, read,
 };
 use stitch_agents::patch;
 use stitch_agents::run::{Conclusion, Manifest, Run};
+use stitch_session::CancellationToken;
 use stitch_session::config::Config;
 use stitch_session::config::Device;
 use stitch_session::jobs::{JobError, JobKind, Limit, Request as Job};
-use stitch_verifier::measure::{MeasureError, Measurement};
+use stitch_verifier::measure::{Harnesses, MeasureError, Measurement};
 use stitch_verifier::program::{Builder, RunError, Target};
 use stitch_verifier::simulation::SimulationError;
 use stitch_verifier::torch::machine::Machine;
 use stitch_verifier::torch::request::TorchError;
 use stitch_verifier::verify::VerifyError;
+use stitch_worker::client::Elsewhere;
+use stitch_worker::judge::{self, Carrier};
+use stitch_worker::order::{Judged, Settings};
+use stitch_worker::protocol::Kind;
 use tokio::sync::mpsc;
 
 use super::{Ending, Spending, human};
+use crate::elsewhere;
 use crate::format::Format;
 use crate::interrupt;
 use crate::progress::Spinner;
@@ -46,23 +52,38 @@ pub enum Aimed {
 enum Judge {
     Cuda(Target, Box<Builder>),
     Python(Box<PythonAim>, Box<Machine>, Arc<Config>),
+    Elsewhere(Box<There>),
+}
+
+/// A judge on another machine.
+struct There {
+    elsewhere: Elsewhere,
+    device: judge::Device,
+    settings: Settings,
+    aimed: Aimed,
+    config: Arc<Config>,
 }
 
 impl Judge {
     /// Looks for what judges it. `Err` with the status where something is missing, which was said.
-    async fn prepare(order: &Order) -> Result<std::result::Result<Self, Status>> {
+    async fn prepare(order: &Order, cancel: &CancellationToken) -> Result<std::result::Result<Self, Status>> {
+        let file = match &order.aimed {
+            Aimed::Cuda(target) => setup::file(target),
+            Aimed::Python(aim) => Some(&*aim.subject.path),
+        };
+        let config = order.surrounding.config_for(file);
+        if let Some(elsewhere) = Elsewhere::configured(&config.worker) {
+            let there = There::prepare(elsewhere, order, (file, config), cancel).await;
+            return Ok(there.map(|there| Self::Elsewhere(Box::new(there))));
+        }
         Ok(match &order.aimed {
             Aimed::Cuda(target) => setup::builder(&order.surrounding, &order.program, target)
                 .await?
                 .map(|builder| Self::Cuda(target.clone(), Box::new(builder))),
             Aimed::Python(aim) => {
                 let config = order.surrounding.config_for(Some(&aim.subject.path));
-                if let Some(Device::Simulator(name)) = &order.program.device {
-                    anstream::eprintln!(
-                        "error: `sim:{name}` measures no time, so no candidate for PyTorch code could be called faster there. Take `--device cpu` or \
-                         `--device cuda:0`; `stitchcuda verify` compares a candidate on `sim:{name}`."
-                    );
-                    return Ok(Err(Status::Usage));
+                if let Some(status) = untimed(order) {
+                    return Ok(Err(status));
                 }
                 let asked = order.program.device.clone().unwrap_or_else(|| Machine::timed(&config.device));
                 let machine =
@@ -76,6 +97,7 @@ impl Judge {
         match self {
             Self::Cuda(_, builder) => &builder.config,
             Self::Python(.., config) => config,
+            Self::Elsewhere(there) => &there.config,
         }
     }
 
@@ -83,6 +105,7 @@ impl Judge {
         match self {
             Self::Cuda(_, builder) => builder.device.id(),
             Self::Python(_, machine, _) => machine.device_id(),
+            Self::Elsewhere(there) => there.device.id.clone(),
         }
     }
 
@@ -100,6 +123,7 @@ impl Judge {
                     tolerance: manifest.tolerance,
                     time_limit,
                     executable,
+                    harnesses: Harnesses::default(),
                 };
                 let (tolerance, precision) = (manifest.tolerance, manifest.precision);
                 Judgement::Cuda(Box::new(CudaJudgement { target, measurement, tolerance, precision }))
@@ -112,7 +136,84 @@ impl Judge {
                 precision: manifest.precision,
                 time_limit,
             })),
+            Self::Elsewhere(there) => there.of_run(manifest),
         }
+    }
+
+    /// The connection to close in the end.
+    fn elsewhere(&self) -> Option<Elsewhere> {
+        match self {
+            Self::Cuda(..) | Self::Python(..) => None,
+            Self::Elsewhere(there) => Some(there.elsewhere.clone()),
+        }
+    }
+}
+
+/// Says so where a device was asked for that takes no time of PyTorch code.
+fn untimed(order: &Order) -> Option<Status> {
+    let Some(Device::Simulator(name)) = &order.program.device else { return None };
+    anstream::eprintln!(
+        "error: `sim:{name}` measures no time, so no candidate for PyTorch code could be called faster there. Take `--device cpu` or \
+         `--device cuda:0`; `stitchcuda verify` compares a candidate on `sim:{name}`."
+    );
+    Some(Status::Usage)
+}
+
+impl There {
+    /// Asks the machine for its device. `Err` with the status where there is none, which was said.
+    async fn prepare(
+        elsewhere: Elsewhere,
+        order: &Order,
+        (file, config): (Option<&Path>, Arc<Config>),
+        cancel: &CancellationToken,
+    ) -> std::result::Result<Self, Status> {
+        let (asked, torch) = match &order.aimed {
+            Aimed::Cuda(target) => (setup::asked(&order.program, target, &config), false),
+            Aimed::Python(_) => {
+                if let Some(status) = untimed(order) {
+                    return Err(status);
+                }
+                let asked = order.program.device.clone();
+                (asked.unwrap_or_else(|| Machine::timed(&config.device)), true)
+            }
+        };
+        let python = order.python.clone();
+        let settings = elsewhere::settings(&order.surrounding, &order.program, &config, asked, file, python);
+        let spinner = Spinner::new();
+        let progress = |message: &str, _: Option<f32>| spinner.say(message);
+        let looked = judge::look(&elsewhere, &settings, torch, &progress, cancel).await;
+        spinner.clear();
+        let device = looked.map_err(|error| elsewhere::failed(&error))?;
+        Ok(Self { elsewhere, device, settings, aimed: order.aimed.clone(), config })
+    }
+
+    /// The judgement of a run's candidates.
+    fn of_run(self, manifest: &Manifest) -> Judgement {
+        let (target, denoted) = match self.aimed {
+            Aimed::Cuda(target) => {
+                let (arguments, answers) = (manifest.arguments.clone(), manifest.answers.clone());
+                let scope = manifest.scope.clone();
+                (Judged::Cuda { target, arguments, answers, scope }, None)
+            }
+            Aimed::Python(aim) => {
+                let name = aim.denoted.title();
+                (Judged::Torch { subject: aim.subject, name }, Some(aim.denoted))
+            }
+        };
+        let carrier = Carrier {
+            elsewhere: self.elsewhere,
+            settings: self.settings,
+            file: manifest.file.clone(),
+            target,
+            tolerance: manifest.tolerance,
+            precision: manifest.precision,
+        };
+        Judgement::Elsewhere(Box::new(ElsewhereJudgement {
+            carrier: Arc::new(carrier),
+            device: self.device.name,
+            precision: manifest.precision,
+            denoted,
+        }))
     }
 }
 
@@ -188,11 +289,12 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
     let ending = order.ending.clone();
     let format = ending.format;
     let shown = &mut *out;
-    let ended = interrupt::until_done(1, |jobs, _| async move {
-        let judge = match Judge::prepare(&order).await? {
+    let ended = interrupt::until_done(1, |jobs, session| async move {
+        let judge = match Judge::prepare(&order, &session).await? {
             Ok(judge) => judge,
             Err(status) => return Ok(Err(status)),
         };
+        let elsewhere = judge.elsewhere();
         let Spending { engine: choice, model, .. } = order.spending.clone();
         let mut engine = match Engines::choose(judge.config(), choice, model, None) {
             Ok(engine) => engine,
@@ -250,6 +352,9 @@ pub fn go_on(order: Order, out: &mut impl Write) -> Result<Status> {
         }
         let ended = handle.wait().await;
         spinner.clear();
+        if let Some(elsewhere) = elsewhere {
+            elsewhere.close().await;
+        }
         Ok::<_, anyhow::Error>(Ok(ended))
     })??;
     match ended {
@@ -326,6 +431,7 @@ fn apply(run: &Run, text: &str) -> Result<Status> {
 fn failed(error: &OptimizeError, id: &str) -> Status {
     let status = match error {
         OptimizeError::Cancelled => Status::Interrupted,
+        OptimizeError::Judge(error @ JudgeError::Elsewhere { .. }) => Status::from(Kind::from(error)),
         OptimizeError::Engine(EngineError::Missing(_)) => Status::Missing,
         OptimizeError::Judge(JudgeError::Measure(MeasureError::Run(RunError::Simulation(
             SimulationError::Missing { .. },

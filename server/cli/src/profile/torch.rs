@@ -8,9 +8,14 @@ use stitch_verifier::profile::sources;
 use stitch_verifier::torch::find::{self, FindError, Said};
 use stitch_verifier::torch::request::Request;
 use stitch_verifier::torch::subject::Subject;
-use stitch_verifier::torch::verify::profiled::{ProfileError, profile};
+use stitch_verifier::torch::verify::profiled::profile;
+
+use stitch_worker::client::Elsewhere;
+use stitch_worker::files::Wanted;
+use stitch_worker::order::{Order, Outcome, ProfileTorch};
 
 use super::{Arguments, Shown};
+use crate::elsewhere::{self, Ordered};
 use crate::interrupt;
 use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
@@ -38,6 +43,26 @@ pub(super) fn run(
     };
     let mut files = sources::of_folders(vec![surrounding.folder.clone()]);
     files.folders.extend(subject.path.parent().map(std::path::Path::to_owned));
+    let config = surrounding.config_for(Some(&subject.path));
+    if let Some(elsewhere) = Elsewhere::configured(&config.worker) {
+        let device = arguments.shared.device.clone().unwrap_or_else(|| config.device.clone());
+        let (file, python) = (Some(&*subject.path), arguments.called.python.clone());
+        let settings = elsewhere::settings(surrounding, &arguments.shared, &config, device, file, python);
+        let workspace = crate::setup::workspace_around(surrounding, file);
+        let wanted = Wanted::of(&workspace).with_subject(&subject);
+        let (title, named) = (format!("Profile {name}"), name.to_owned());
+        let order =
+            ProfileTorch { settings, subject, name: named, folders: files.folders, fresh: arguments.fresh };
+        let order = Order::ProfileTorch(Box::new(order));
+        return match (Ordered { elsewhere, order, wanted, title, kind: JobKind::Profile }).done()? {
+            Ok(Outcome::Profile { profile }) => {
+                let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
+                page.print(&profile, None, status, surrounding, out)
+            }
+            Ok(_) => Ok(elsewhere::other_outcome()),
+            Err(status) => Ok(status),
+        };
+    }
     let fresh = arguments.fresh;
     let result = interrupt::until_done(1, |jobs, _| async move {
         let spinner = Spinner::new();
@@ -59,14 +84,10 @@ pub(super) fn run(
     match result {
         Err(status) => Ok(status),
         Ok(Err(error)) => Ok(Status::of_job(&error)),
-        Ok(Ok(Err(ProfileError::Torch(error)))) => Ok(failed(&error)),
-        Ok(Ok(Err(error))) => {
-            anstream::eprintln!("error: {error}");
-            Ok(Status::Bad)
-        }
+        Ok(Ok(Err(error))) => Ok(failed(&error)),
         Ok(Ok(Ok(profile))) => {
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
-            page.print(&profile, None, status, out)
+            page.print(&profile, None, status, surrounding, out)
         }
     }
 }

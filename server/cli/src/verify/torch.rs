@@ -5,15 +5,20 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use stitch_session::jobs::{JobKind, Limit, Request as Job};
 use stitch_verifier::torch::find::{self, FindError, Said};
-use stitch_verifier::torch::host::{HostError, Place};
+use stitch_verifier::torch::host::Place;
 use stitch_verifier::torch::judge::Rule;
 use stitch_verifier::torch::judge::statistics::LEAST_CALLS;
 use stitch_verifier::torch::request::{Request, SanitizerPolicy, TorchError};
 use stitch_verifier::torch::subject::{Callable, Subject};
 use stitch_verifier::torch::values::Dtype;
 use stitch_verifier::torch::verify::verify;
+use stitch_worker::client::Elsewhere;
+use stitch_worker::files::Wanted;
+use stitch_worker::order::{Order, VerifyTorch};
+use stitch_worker::protocol::Kind;
 
-use super::{Arguments, print};
+use super::{Arguments, print, verified};
+use crate::elsewhere::{self, Ordered};
 use crate::interrupt;
 use crate::progress::{Spinner, Telling};
 use crate::settings::Surrounding;
@@ -109,6 +114,11 @@ pub(super) fn run(arguments: &Arguments, surrounding: &Surrounding, out: &mut im
         }
     };
     let file = candidate.path.clone();
+    let config = surrounding.config_for(Some(&reference.path));
+    if let Some(elsewhere) = Elsewhere::configured(&config.worker) {
+        let ordered = ordered(elsewhere, arguments, surrounding, (reference, candidate), candidate_name);
+        return verified(ordered, arguments.format, Some(&file), out);
+    }
     let result = interrupt::until_done(1, |jobs, _| async move {
         let spinner = Spinner::new();
         let request = match request(arguments, surrounding, (reference, candidate), &candidate_name).await {
@@ -161,27 +171,76 @@ async fn request(
     let machine = machine(surrounding, &config, &asked, arguments.torch.called.python.as_deref()).await?;
     let tolerance = arguments.tolerance;
     let usual = machine.request(reference.clone(), candidate);
-    let is_kernelbench = matches!(&reference.callable, Callable::Module { name, .. } if name == "Model");
     Ok(Request {
         reference_name: arguments.reference.clone(),
         candidate_name: candidate_name.to_owned(),
         rule: Rule { tolerance: tolerance.map(Tolerance::share) },
         tolerance_name: tolerance.map_or("usual", Tolerance::name).to_owned(),
         gradients: arguments.torch.gradients,
-        // KernelBench leaves its modules as they construct themselves.
-        train: (arguments.torch.train || arguments.torch.eval || !is_kernelbench)
-            .then_some(arguments.torch.train),
-        sanitizer: match arguments.torch.sanitizer {
-            Sanitizer::Always => SanitizerPolicy::Always,
-            Sanitizer::Final => SanitizerPolicy::Final,
-            Sanitizer::Never => SanitizerPolicy::Never,
-        },
+        train: arguments.torch.mode(&reference),
+        sanitizer: arguments.torch.sanitizer.into(),
         compile_baseline: !arguments.torch.no_compile_baseline,
         calls: arguments.torch.calls,
         timing_seconds: arguments.torch.timing_seconds.unwrap_or(usual.timing_seconds),
         time_limit: arguments.program.limit(),
         ..usual
     })
+}
+
+/// The same on another machine.
+fn ordered(
+    elsewhere: Elsewhere,
+    arguments: &Arguments,
+    surrounding: &Surrounding,
+    (reference, candidate): (Subject, Subject),
+    candidate_name: String,
+) -> Ordered {
+    let config = surrounding.config_for(Some(&reference.path));
+    let device = arguments.program.device.clone().unwrap_or_else(|| config.device.clone());
+    let (flags, tolerance) = (&arguments.torch, arguments.tolerance);
+    let settings = elsewhere::settings(
+        surrounding,
+        &arguments.program,
+        &config,
+        device,
+        Some(&reference.path),
+        flags.called.python.clone(),
+    );
+    let workspace = crate::setup::workspace_around(surrounding, Some(&reference.path));
+    let wanted = Wanted::of(&workspace).with_subject(&reference).with_subject(&candidate);
+    let title = format!("Verify {candidate_name}");
+    let order = Order::VerifyTorch(Box::new(VerifyTorch {
+        settings,
+        names: [arguments.reference.clone(), candidate_name],
+        tolerance: (tolerance.map(Tolerance::share), tolerance.map_or("usual", Tolerance::name).to_owned()),
+        gradients: flags.gradients,
+        train: flags.mode(&reference),
+        sanitizer: flags.sanitizer.into(),
+        compile_baseline: !flags.no_compile_baseline,
+        calls: flags.calls,
+        timing_seconds: flags.timing_seconds,
+        reference,
+        candidate,
+    }));
+    Ordered { elsewhere, order, wanted, title, kind: JobKind::Verify }
+}
+
+impl TorchArguments {
+    /// Training or evaluation mode; `None` leaves modules as they construct themselves, which KernelBench does with its own.
+    fn mode(&self, reference: &Subject) -> Option<bool> {
+        let is_kernelbench = matches!(&reference.callable, Callable::Module { name, .. } if name == "Model");
+        (self.train || self.eval || !is_kernelbench).then_some(self.train)
+    }
+}
+
+impl From<Sanitizer> for SanitizerPolicy {
+    fn from(sanitizer: Sanitizer) -> Self {
+        match sanitizer {
+            Sanitizer::Always => Self::Always,
+            Sanitizer::Final => Self::Final,
+            Sanitizer::Never => Self::Never,
+        }
+    }
 }
 
 /// What a job about PyTorch code takes of the machine.
@@ -195,11 +254,5 @@ pub(crate) fn limit_of(request: &Request) -> Limit {
 /// Says why there is no verdict, or no profile.
 pub(crate) fn failed(error: &TorchError) -> Status {
     anstream::eprintln!("error: {error}");
-    match error {
-        TorchError::Reference { .. } => Status::Usage,
-        TorchError::Host(HostError::NoTorch(_) | HostError::Start { .. } | HostError::Sandbox(_))
-        | TorchError::Device(_) => Status::Missing,
-        TorchError::Host(_) | TorchError::System { .. } => Status::Bad,
-        TorchError::Cancelled => Status::Interrupted,
-    }
+    Status::from(Kind::from(error))
 }

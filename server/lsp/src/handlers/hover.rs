@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use stitch_analysis::Launch;
-use stitch_findings::{AnchorState, ReadText, Span};
+use stitch_findings::{AnchorState, Code, ReadText, Span};
 use tower_lsp::ls_types::{Hover, HoverContents, Position};
 
 use crate::capabilities::ClientFeatures;
@@ -38,7 +38,7 @@ pub fn hover(view: &View, position: Position, client: &ClientFeatures) -> Option
             parts.push(format!("{}\n{}", table(&made), first.origin()));
             range = Some(view.range_here(first.span));
         }
-        if let Some((said, span)) = measured(view, offset) {
+        if let Some((said, span)) = measured(view, offset, &told(view, offset, client)) {
             parts.push(said);
             range = range.or_else(|| Some(view.range_here(span)));
         }
@@ -61,8 +61,17 @@ pub fn hover(view: &View, position: Position, client: &ClientFeatures) -> Option
     })
 }
 
-/// What profilers measured of the line, or of the module, at an offset, and where that is.
-fn measured(view: &View, offset: usize) -> Option<(String, Span)> {
+/// The codes of the findings that the editor itself shows beside the hover of this place.
+fn told(view: &View, offset: usize, client: &ClientFeatures) -> Vec<Code> {
+    if !client.plugin.diagnostics_in_hover {
+        return Vec::new();
+    }
+    let here = view.findings.iter().filter(|placed| placed.span.touches(offset));
+    here.map(|placed| placed.item.code).collect()
+}
+
+/// What profilers measured of the line, or of the module, at an offset, and where that is; without what findings of these codes say.
+fn measured(view: &View, offset: usize, told: &[Code]) -> Option<(String, Span)> {
     let profile = view.profile.as_ref()?;
     let mut parts = Vec::new();
     let mut span = None;
@@ -71,7 +80,7 @@ fn measured(view: &View, offset: usize) -> Option<(String, Span)> {
         span = Some(at).filter(|_| !parts.is_empty());
     }
     let line = line_at(view, offset);
-    if let Some(said) = profile.line(line) {
+    if let Some(said) = profile.line(line, told) {
         parts.push(said.markdown());
         span = span.or(Some(line));
     }
@@ -92,7 +101,7 @@ fn module_name_at(view: &View, offset: usize) -> Option<(&str, Span)> {
 
 /// What profilers measured of the line at an offset: the table behind its hint.
 pub fn about_line(view: &View, offset: usize) -> Option<String> {
-    let said = view.profile.as_ref()?.line(line_at(view, offset))?;
+    let said = view.profile.as_ref()?.line(line_at(view, offset), &[])?;
     Some(said.markdown())
 }
 

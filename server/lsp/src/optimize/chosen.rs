@@ -4,17 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stitch_agents::optimize::{Aim, CudaJudgement, Judgement, PythonAim, TorchJudgement, aim, aim_python};
+use stitch_agents::optimize::{
+    Aim, CudaJudgement, ElsewhereJudgement, Judgement, PythonAim, TorchJudgement, aim, aim_python,
+};
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::Span;
-use stitch_session::config::Config;
-use stitch_session::jobs::JobError;
+use stitch_session::config::{Config, Precision};
+use stitch_session::jobs::{Context, JobError};
 use stitch_verifier::declared::Declared;
 use stitch_verifier::harness::Answers;
-use stitch_verifier::measure::Measurement;
+use stitch_verifier::measure::{Harnesses, Measurement};
 use stitch_verifier::program::{self, Builder, Program, Target};
 use stitch_verifier::torch::find::Asked;
 use stitch_verifier::torch::machine::Machine;
+use stitch_worker::client::Elsewhere;
+use stitch_worker::judge::{self, Carrier};
+use stitch_worker::order::{Judged, Settings};
 
 use crate::documents::Document;
 use crate::session::Session;
@@ -105,6 +110,15 @@ pub struct Judging {
 enum By {
     Cuda(Box<Builder>),
     Python(Box<Machine>),
+    Elsewhere(Box<There>),
+}
+
+/// What judges on another machine.
+struct There {
+    elsewhere: Elsewhere,
+    device: judge::Device,
+    settings: Settings,
+    file: PathBuf,
 }
 
 impl Judging {
@@ -118,10 +132,18 @@ impl Judging {
         text: &str,
         chosen: &Chosen,
         config: &Arc<Config>,
+        context: &Context,
     ) -> Result<Self, JobError> {
         let workspace = session.configuration.project_of(path);
+        if let Some(elsewhere) = session.machines.of(config) {
+            let there = There::prepare(elsewhere, path, chosen, (config, workspace), context).await?;
+            // The status can name the machine now.
+            crate::configuration::tell_status(session).await;
+            let declared = declared(text, chosen)?;
+            return Ok(Self { by: By::Elsewhere(Box::new(there)), declared });
+        }
         match chosen {
-            Chosen::Cuda(aim) => {
+            Chosen::Cuda(_) => {
                 let toolkit =
                     toolkit::find(session, config, workspace.as_deref()).await.map_err(JobError::Failed)?;
                 let device = program::choose(&config.device).await.map_err(JobError::failed)?;
@@ -129,11 +151,7 @@ impl Judging {
                     .await
                     .map_err(JobError::Failed)?;
                 builder.origin = Some(path.to_owned());
-                let analysis = Analysis::of(Language::Cuda, text);
-                let is_aim = |name: &String| aim.kernel.as_ref() == Some(name);
-                let kernel = analysis.outline().kernels().find(|kernel| is_aim(&kernel.qualified_name));
-                let declared = Declared::of(text, kernel).map_err(JobError::failed)?;
-                Ok(Self { by: By::Cuda(Box::new(builder)), declared })
+                Ok(Self { by: By::Cuda(Box::new(builder)), declared: declared(text, chosen)? })
             }
             Chosen::Python(_) => {
                 let search = session.search(config, workspace);
@@ -142,17 +160,25 @@ impl Judging {
                 let machine = Machine::find(config, &search, &device, None, &executable)
                     .await
                     .map_err(JobError::failed)?;
-                let declared = Declared::of(text, None).map_err(JobError::failed)?;
-                Ok(Self { by: By::Python(Box::new(machine)), declared })
+                Ok(Self { by: By::Python(Box::new(machine)), declared: declared(text, chosen)? })
             }
         }
     }
 
-    /// The device's short name.
-    pub fn device(&self) -> String {
+    /// The device's short name, as a person types it.
+    pub fn device_id(&self) -> String {
         match &self.by {
             By::Cuda(builder) => builder.device.id(),
             By::Python(machine) => machine.device_id(),
+            By::Elsewhere(there) => there.device.id.clone(),
+        }
+    }
+
+    /// The device as it is shown: its short name, and of another machine's that machine.
+    pub fn device(&self) -> String {
+        match &self.by {
+            By::Elsewhere(there) => there.device.name.clone(),
+            _ => self.device_id(),
         }
     }
 
@@ -173,6 +199,7 @@ impl Judging {
                     tolerance,
                     time_limit,
                     executable: std::env::current_exe()?,
+                    harnesses: Harnesses::default(),
                 },
                 tolerance,
                 precision,
@@ -185,7 +212,56 @@ impl Judging {
                 precision,
                 time_limit,
             })),
+            (By::Elsewhere(there), chosen) => there.judgement(chosen, tolerance, precision),
             _ => return Err(std::io::Error::other("what judges is not what was looked for")),
         })
+    }
+}
+
+/// What the person declared in the file.
+fn declared(text: &str, chosen: &Chosen) -> Result<Declared, JobError> {
+    let Chosen::Cuda(aim) = chosen else { return Declared::of(text, None).map_err(JobError::failed) };
+    let analysis = Analysis::of(Language::Cuda, text);
+    let is_aim = |name: &String| aim.kernel.as_ref() == Some(name);
+    let kernel = analysis.outline().kernels().find(|kernel| is_aim(&kernel.qualified_name));
+    Declared::of(text, kernel).map_err(JobError::failed)
+}
+
+impl There {
+    /// Asks the machine for its device.
+    async fn prepare(
+        elsewhere: Elsewhere,
+        path: &Path,
+        chosen: &Chosen,
+        (config, workspace): (&Config, Option<PathBuf>),
+        context: &Context,
+    ) -> Result<Self, JobError> {
+        let (device, torch) = match chosen {
+            Chosen::Cuda(_) => (config.device.clone(), false),
+            Chosen::Python(_) => (Machine::timed(&config.device), true),
+        };
+        let settings = crate::elsewhere::settings(config, device, workspace, crate::optimize::RUN_LIMIT);
+        let progress = |message: &str, share: Option<f32>| context.progress(message, share);
+        let looked = judge::look(&elsewhere, &settings, torch, &progress, context.cancellation()).await;
+        let device = looked.map_err(crate::elsewhere::of_job)?;
+        Ok(Self { elsewhere, device, settings, file: path.to_owned() })
+    }
+
+    fn judgement(self, chosen: Chosen, tolerance: Option<f64>, precision: Option<Precision>) -> Judgement {
+        let (target, denoted) = match chosen {
+            Chosen::Cuda(aim) => {
+                let (target, scope) = (aim.target, aim.scope);
+                let (arguments, answers) = (Vec::new(), Answers::default());
+                (Judged::Cuda { target, arguments, answers, scope }, None)
+            }
+            Chosen::Python(aim) => {
+                let name = aim.denoted.title();
+                (Judged::Torch { subject: aim.subject, name }, Some(aim.denoted))
+            }
+        };
+        let Self { elsewhere, device, settings, file } = self;
+        let carrier = Carrier { elsewhere, settings, file, target, tolerance, precision };
+        let (carrier, device) = (Arc::new(carrier), device.name);
+        Judgement::Elsewhere(Box::new(ElsewhereJudgement { carrier, device, precision, denoted }))
     }
 }

@@ -13,13 +13,13 @@ use stitch_session::config::Device;
 use stitch_session::jobs::{Context, JobError};
 use stitch_toolchain::discovery::Search;
 use stitch_verifier::profile::take::{TakeError, Taken, Wanted, kept, take};
-use stitch_verifier::program::{self, Builder, End, Program, Running};
+use stitch_verifier::program::{self, Builder, End, Program, Ran, Running};
 use stitch_verifier::simulation::{Options, Report, Source, checks};
 use stitch_verifier::torch::machine::Machine;
 use stitch_verifier::torch::request::{Request, TorchError};
-use stitch_verifier::torch::verify::profiled::{self, ProfileError};
+use stitch_verifier::torch::verify::profiled;
 
-use super::Moved;
+use super::{Moved, abroad};
 use crate::documents::Document;
 use crate::optimize::{Chosen, target};
 use crate::session::Session;
@@ -113,25 +113,45 @@ impl Prepared {
         }
         kept(&self.wanted(false)).await
     }
+}
 
-    /// What is told of a profile at the lines of `text`.
-    fn made(&self, path: &Path, text: &str, taken: Taken) -> Result<Made, JobError> {
-        let Taken { profile, ran, took } = taken;
-        let device = self.running.device.id();
-        let Some(ran) = ran else {
-            return Ok(Made { lines: Vec::new(), device, recorded: profile, defects: Vec::new(), took });
-        };
-        let report = match (&ran.end, &ran.report) {
-            (End::Status(_) | End::Signal(_), Some(report)) => report,
-            (End::Ended(why), _) => return Err(JobError::failed(why)),
-            _ => return Err(JobError::failed("The program came to no end in its time, or used no device.")),
-        };
-        let lines = lines(report, &self.program, text);
-        // What a sample does wrong may come of what it left out.
-        let is_whole = report.sampled().next().is_none();
-        let defects = if is_whole { report.findings(&Source::new(path, text)) } else { Vec::new() };
-        Ok(Made { lines, device, recorded: profile, defects, took })
+/// What is told of a profile of `program` at the lines of `text`.
+pub(super) fn made(
+    program: &Program,
+    text: &str,
+    (recorded, ran): (Recorded, Option<&Ran>),
+    device: String,
+    took: Duration,
+) -> Result<Made, JobError> {
+    let Some(ran) = ran else {
+        return Ok(Made { lines: Vec::new(), device, recorded, defects: Vec::new(), took });
+    };
+    let report = match (&ran.end, &ran.report) {
+        (End::Status(_) | End::Signal(_), Some(report)) => report,
+        (End::Ended(why), _) => return Err(JobError::failed(why)),
+        _ => return Err(JobError::failed("The program came to no end in its time, or used no device.")),
+    };
+    let lines = lines(report, program, text);
+    // What a sample does wrong may come of what it left out.
+    let is_whole = report.sampled().next().is_none();
+    let path = program.sources.first().map_or(Path::new(""), PathBuf::as_path);
+    let defects = if is_whole { report.findings(&Source::new(path, text)) } else { Vec::new() };
+    Ok(Made { lines, device, recorded, defects, took })
+}
+
+/// Says how a profile was made and what stands out.
+pub(super) fn say(made: &Made, is_simulated: bool, context: &Context) {
+    let way = &made.recorded.way;
+    context.note(format!("profiled by {}", way.by));
+    way.not_taken.iter().for_each(|not| context.note(format!("not by {}: {}", not.by, not.why)));
+    if is_simulated {
+        let most = made.lines.iter().max_by_key(|line| line.weight);
+        context.note(most.map_or("no line moves anything".to_owned(), |line| {
+            format!("the heaviest line: {}", line.words)
+        }));
     }
+    // Last, since a plugin shows the last note: what is an estimate says so.
+    made.recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
 }
 
 /// Profiles a document, whose program may run for so long.
@@ -143,42 +163,45 @@ pub(super) async fn record(
     limits: Limits,
     context: &Context,
 ) -> Result<Made, JobError> {
-    if document.to_analyse() == Some(Language::Python) {
+    let is_python = document.to_analyse() == Some(Language::Python);
+    if let Some(machine) = session.machines.of(&session.configuration.for_path(Some(&path))) {
+        return match is_python {
+            true => abroad::torch(session, document, (&machine, &path), name, limits.run, context).await,
+            false => abroad::cuda(session, document, (&machine, path), name, limits, context).await,
+        };
+    }
+    if is_python {
         return python(session, document, &path, name, limits.run, context).await;
     }
     let prepared = Prepared::of(session, path.clone(), name, limits).await?;
     session.board.write(context.id(), |card| card.device = Some(prepared.running.device.id()));
-    let say = |message: &str| context.progress(message, None);
+    let progress = |message: &str| context.progress(message, None);
     // Who asks for a profile wants it measured; a save may undo an edit, and find what was kept.
     let is_asked = limits.blocks.is_none();
     let kept = if is_asked { None } else { prepared.kept().await };
     let taken = match kept {
         Some(taken) => Ok(taken),
-        None => take(&prepared.wanted(is_asked), &say, context.cancellation()).await,
+        None => take(&prepared.wanted(is_asked), &progress, context.cancellation()).await,
     };
     let taken = match taken {
         Ok(taken) => taken,
         Err(TakeError::Cancelled) => return Err(JobError::Cancelled),
         Err(error) => return Err(JobError::failed(error)),
     };
-    let way = &taken.profile.way;
-    context.note(format!("profiled by {}", way.by));
-    way.not_taken.iter().for_each(|not| context.note(format!("not by {}: {}", not.by, not.why)));
-    let is_simulated = taken.ran.is_some();
-    let made = prepared.made(&path, &document.text.to_source(), taken)?;
-    if is_simulated {
-        let most = made.lines.iter().max_by_key(|line| line.weight);
-        context.note(most.map_or("no line moves anything".to_owned(), |line| {
-            format!("the heaviest line: {}", line.words)
-        }));
-    }
-    // Last, since a plugin shows the last note: what is an estimate says so.
-    made.recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
+    let Taken { profile, ran, took } = taken;
+    let device = prepared.running.device.id();
+    let text = document.text.to_source();
+    let made = made(&prepared.program, &text, (profile, ran.as_ref()), device, took)?;
+    say(&made, ran.is_some(), context);
     Ok(made)
 }
 
 /// The profile of a document that was kept from before, if it still holds. Nothing is built or run.
 pub(super) async fn recall(session: &Arc<Session>, document: &Document, path: &Path) -> Option<Made> {
+    if session.machines.of(&session.configuration.for_path(Some(path))).is_some() {
+        // What is kept of another machine is kept there.
+        return None;
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = document.text.to_source();
     if document.to_analyse() == Some(Language::Python) {
@@ -188,7 +211,8 @@ pub(super) async fn recall(session: &Arc<Session>, document: &Document, path: &P
     }
     let limits = Limits { run: Duration::ZERO, blocks: Some(ON_SAVE_BUDGET) };
     let prepared = Prepared::of(session, path.to_owned(), name, limits).await.ok()?;
-    prepared.made(path, &text, prepared.kept().await?).ok()
+    let Taken { profile, ran, took } = prepared.kept().await?;
+    made(&prepared.program, &text, (profile, ran.as_ref()), prepared.running.device.id(), took).ok()
 }
 
 /// A module or a function of PyTorch, by torch's own profiler.
@@ -207,7 +231,7 @@ async fn python(
     let profiled = profiled::profile(&name, &request, &files, true, &progress, context.cancellation()).await;
     let recorded = match profiled {
         Ok(recorded) => recorded,
-        Err(ProfileError::Torch(TorchError::Cancelled)) => return Err(JobError::Cancelled),
+        Err(TorchError::Cancelled) => return Err(JobError::Cancelled),
         Err(error) => return Err(JobError::failed(error)),
     };
     recorded.notes.iter().for_each(|note| context.note(note.text.clone()));
@@ -227,9 +251,9 @@ async fn torch_request(
     };
     let config = session.configuration.for_path(Some(path));
     let workspace = session.configuration.project_of(path);
+    let device = Machine::timed(&config.device);
     let search = session.search(&config, workspace.clone());
     let executable = std::env::current_exe().map_err(JobError::failed)?;
-    let device = Machine::timed(&config.device);
     let machine =
         Machine::find(&config, &search, &device, None, &executable).await.map_err(JobError::failed)?;
     let mut request = machine.request(aim.subject.clone(), aim.subject);
@@ -239,7 +263,7 @@ async fn torch_request(
 }
 
 /// Importing torch and building an extension take longer than a call may.
-const LOADING: Duration = Duration::from_secs(120);
+pub(super) const LOADING: Duration = Duration::from_secs(120);
 
 /// The lines of the program's own file, over all kernels.
 fn lines(report: &Report, program: &Program, text: &str) -> Vec<Moved> {

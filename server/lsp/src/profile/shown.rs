@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stitch_findings::{Edit, Span};
+use stitch_findings::{Code, Edit, Span};
 use stitch_profiles::kernel::KernelLaunch;
 use stitch_profiles::profile::Profile as Recorded;
 use stitch_profiles::text::{self, Occupancy};
@@ -72,16 +72,16 @@ impl Shown {
         })
     }
 
-    /// What was measured of a line of the shown text: its number, from zero, and its text's span. `None` for nothing, and for a line that was
-    /// edited itself.
-    pub fn line(&self, span: Span) -> Option<Said> {
+    /// What was measured of a line of the shown text, by its text's span, without what findings of the codes `told` say of it. `None` for nothing,
+    /// and for a line that was edited itself.
+    pub fn line(&self, span: Span, told: &[Code]) -> Option<Said> {
         let number = self.line_then(span)?;
         let recorded = self.recorded();
         let is_file = |name: &str| self.is_file(name);
         let python = recorded.python.iter().flat_map(|python| &python.lines);
         let of_python = python.filter(|line| line.line == number && is_file(&line.file));
         let mut parts: Vec<String> = of_python.map(|line| text::python_line(line, recorded)).collect();
-        parts.extend(text::line(&recorded.launches, &is_file, number));
+        parts.extend(text::line(&recorded.launches, &is_file, number, told));
         (!parts.is_empty()).then(|| Said { text: parts.join("\n"), is_stale: self.has_changed(span) })
     }
 
@@ -216,7 +216,7 @@ mod tests {
 
     fn line(now: &str, word: &str) -> Option<Said> {
         let at = now.find(word).unwrap();
-        shown(now).line(Span::new(at, at + word.len()))
+        shown(now).line(Span::new(at, at + word.len()), &[])
     }
 
     #[test]

@@ -109,3 +109,33 @@ async fn a_folders_file_holds_in_the_folder_and_is_read_again_when_it_changes() 
     server.notify("workspace/didChangeWorkspaceFolders", json!({"event": event})).await;
     server.finish_ignoring(&["textDocument/publishDiagnostics"]).await;
 }
+
+#[tokio::test]
+async fn what_other_programs_write_is_noticed_where_the_client_watches_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // As git does it: a new file takes the place of the old one.
+    let write = |name: &str, text: &str| {
+        let new = folder.path().join("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(&new, folder.path().join(name)).unwrap();
+    };
+    std::fs::create_dir_all(folder.path().join("include")).unwrap();
+    write("stitchcuda.toml", "");
+    write("include/mark.h", "#define KERNEL static\n");
+    let root = format!("file://{}", folder.path().display());
+    let mut server = TestServer::bare();
+    server.request("initialize", json!({"capabilities": {}, "rootUri": root})).await.unwrap();
+    server.notify("initialized", json!({})).await;
+    let source = format!("#include \"mark.h\"\n{}", SOURCE.replace("__global__", "KERNEL"));
+    server.open(&format!("{root}/k.cu"), "cuda-cpp", 1, &source).await;
+    assert!(!has_strided(&server.diagnostics(1).await));
+    // A header, which makes it a kernel.
+    write("include/mark.h", "#define KERNEL __global__\n");
+    while !has_strided(&server.diagnostics(1).await) {}
+    // Settings.
+    write("stitchcuda.toml", "[staticRules]\nenable = false\n");
+    while has_strided(&server.diagnostics(1).await) {}
+    std::fs::remove_file(folder.path().join("stitchcuda.toml")).unwrap();
+    while !has_strided(&server.diagnostics(1).await) {}
+    server.finish_ignoring(&["textDocument/publishDiagnostics", "window/logMessage"]).await;
+}

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use stitch_findings::Code;
+
 use super::{bars, code};
 use crate::kernel::{KernelLaunch, LineRow, Stall, line_table};
 use crate::units;
@@ -10,8 +12,14 @@ use crate::units;
 const MOST_STALLS: usize = 4;
 
 /// What the launches of any kernel did on a line, from one; `is_file` says whether a profiler's name is the line's file. `None` for nothing. Of
-/// several launches of a kernel the one is told in which the line has most samples, or else most instructions.
-pub fn line(launches: &[KernelLaunch], is_file: &dyn Fn(&str) -> bool, number: u32) -> Option<String> {
+/// several launches of a kernel the one is told in which the line has most samples, or else most instructions. `told` are the codes of
+/// findings that are shown beside it: what they say of the line is left out.
+pub fn line(
+    launches: &[KernelLaunch],
+    is_file: &dyn Fn(&str) -> bool,
+    number: u32,
+    told: &[Code],
+) -> Option<String> {
     let (launch, rank, row) = worst(launches, is_file, number)?;
     let mut text = format!("**Line {number}** of {}", code(&launch.kernel.base));
     if let Some(share) = row.share {
@@ -25,7 +33,7 @@ pub fn line(launches: &[KernelLaunch], is_file: &dyn Fn(&str) -> bool, number: u
         None => {}
     }
     let _ = writeln!(text, " · {}\n", launch.origin.tool);
-    text.push_str(&table(&row));
+    text.push_str(&table(&row, told));
     text.push_str(&waits(&row));
     Some(text)
 }
@@ -51,25 +59,32 @@ fn worst<'l>(
     found
 }
 
-/// What was counted, and what would be enough.
-fn table(row: &LineRow) -> String {
+/// What was counted, and what would be enough; without what findings of these codes say.
+fn table(row: &LineRow, told: &[Code]) -> String {
     let counters = &row.counters;
+    let is_told = |codes: &[Code]| codes.iter().any(|code| told.contains(code));
     let mut rows: Vec<String> = Vec::new();
-    let mut against = |name: &str, asked: Option<u64>, ideal: Option<u64>| {
-        let Some(asked) = asked.filter(|asked| *asked > 0) else { return };
+    let mut against = |name: &str, asked: Option<u64>, ideal: Option<u64>, codes: &[Code]| {
+        let Some(asked) = asked.filter(|asked| *asked > 0 && !is_told(codes)) else { return };
         let ratio =
             ideal.filter(|ideal| *ideal > 0).map(|ideal| format!("{:.2} times", asked as f64 / ideal as f64));
         let ideal = ideal.map_or("not measured".to_owned(), units::count);
         rows.push(format!("| {name} | {} | {ideal} | {} |", units::count(asked), ratio.unwrap_or_default()));
     };
-    against("sectors of global memory", counters.sectors, counters.sectors_ideal);
-    against("wavefronts of shared memory", counters.wavefronts, counters.wavefronts_ideal);
-    against("lanes of atomics", counters.atomic_lanes, counters.atomic_addresses);
-    against("sectors of local memory", counters.local_sectors, Some(0));
+    let global = [Code::NCU_UNCOALESCED_ACCESS, Code::NCU_MISALIGNED_ACCESS];
+    against("sectors of global memory", counters.sectors, counters.sectors_ideal, &global);
+    let shared = [Code::NCU_BANK_CONFLICT];
+    against("wavefronts of shared memory", counters.wavefronts, counters.wavefronts_ideal, &shared);
+    let atomics = [Code::NCU_ATOMIC_CONTENTION];
+    against("lanes of atomics", counters.atomic_lanes, counters.atomic_addresses, &atomics);
+    let local = [Code::NCU_SPILL, Code::NCU_LOCAL_MEMORY];
+    against("sectors of local memory", counters.local_sectors, Some(0), &local);
     let full = counters.instructions.map(|warps| warps.saturating_mul(32));
-    if let (Some(on), Some(full)) =
-        (counters.threads_on.or(counters.thread_instructions), full.filter(|full| *full > 0))
-    {
+    if let (Some(on), Some(full), false) = (
+        counters.threads_on.or(counters.thread_instructions),
+        full.filter(|full| *full > 0),
+        is_told(&[Code::NCU_DIVERGENCE]),
+    ) {
         rows.push(format!(
             "| lanes at work in an instruction | {:.1} | 32 | |",
             on as f64 / full as f64 * 32.0

@@ -284,7 +284,15 @@ mod tests {
         let restricted: Vec<_> = keys().filter(|key| key.restricted).map(|key| key.name.as_str()).collect();
         assert_eq!(
             restricted,
-            ["cache.folder", "clang.path", "log.file", "model.endpoint", "nvcc.extraFlags", "nvcc.path"]
+            [
+                "cache.folder",
+                "clang.path",
+                "log.file",
+                "model.endpoint",
+                "nvcc.extraFlags",
+                "nvcc.path",
+                "worker.command"
+            ]
         );
         assert!(keys().filter(|key| key.path.is_some()).all(|key| key.restricted));
         let target: Vec<_> =

@@ -28,7 +28,7 @@ pub use model::{
     Level, Log, LogLevel, Nvcc, Occupancy, StaleHints, StaticRules, Switch,
 };
 pub use optimize::{EngineChoice, Model, Optimize};
-pub use runs::{Checks, OnSave, OnSaveProfile};
+pub use runs::{Checks, OnSave, OnSaveProfile, Worker};
 pub use settings::{FILE_NAME, Folder, Settings, Surroundings, workspace_of};
 pub use target::{NamedTarget, Precision, Target};
 pub use warning::{Position, Source, Warning};

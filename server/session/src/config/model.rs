@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::optimize::{Model, Optimize};
-use super::runs::{OnSave, Simulator, Verify};
+use super::runs::{OnSave, Simulator, Verify, Worker};
 
 /// All settings of StitchCUDA.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,8 +50,11 @@ pub struct Config {
     /// variable `STITCHCUDA_API_KEY`, else `OPENAI_API_KEY`, and is never written down.
     pub model: Model,
     /// The device that code is compiled for, and numbers are about: `auto` (the first GPU of this machine, if it has
-    /// one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`.
+    /// one), `cuda:N`, a simulated one as `sim:NAME`, or for PyTorch code `cpu`. With `worker.command` it is a device of the machine that the
+    /// command leads to; a `stitchcuda.toml` may have both in one table: `device.name` and `device.command`.
     pub device: Device,
+    /// Another machine, whose device runs, verifies and profiles what is edited here.
+    pub worker: Worker,
 }
 
 /// The compiler that has the last word on CUDA code.

@@ -19,6 +19,26 @@ impl Default for Verify {
     }
 }
 
+/// Another machine, whose device runs, verifies and profiles what is edited here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Worker {
+    /// The command that gives a `stitchcuda worker` on its standard streams, one word an entry: `["ssh", "gpu01", "stitchcuda", "worker"]`. In a
+    /// `stitchcuda.toml` also written `device.command`. Empty: this machine. `docs/worker.md` has more.
+    #[schemars(extend("x-restricted" = true))]
+    pub command: Vec<String>,
+    /// How many seconds that machine may be silent before it counts as stalled; while it works it is heard of three times in that time. In a
+    /// `stitchcuda.toml` also written `device.patienceSeconds`.
+    #[schemars(range(min = 1, max = 3600))]
+    pub patience_seconds: u32,
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self { command: Vec::new(), patience_seconds: 30 }
+    }
+}
+
 /// What else is done when a file is saved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]

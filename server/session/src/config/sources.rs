@@ -18,6 +18,16 @@ const EDITORS_OWN: [&str; 2] = ["server", "trace"];
 /// of a job's processes, and what tests are given.
 const OTHER_VARIABLES: [&str; 3] = ["STITCHCUDA_API_KEY", "STITCHCUDA_JOB", "STITCHCUDA_TEST_"];
 
+/// The table that a file, or an editor that nests its settings, may have in the place of one setting: where the device is another machine's, its
+/// name and the command that leads there belong together.
+const TABLE: &str = "device";
+/// What that table's entries set.
+const IN_TABLE: [(&str, &str); 3] = [
+    ("device.name", "device"),
+    ("device.command", "worker.command"),
+    ("device.patienceSeconds", "worker.patienceSeconds"),
+];
+
 /// One setting as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
@@ -75,8 +85,11 @@ pub(super) fn flatten<N: Node>(
         for (word, position, node) in children {
             let key = if prefix.is_empty() { word } else { format!("{prefix}.{word}") };
             let written = format!("{shown}{key}");
+            let meant = IN_TABLE.iter().find(|(word, meant)| *word == key && table.find(meant).is_some());
+            let is_table = key == TABLE && IN_TABLE.iter().all(|(_, meant)| table.find(meant).is_some());
+            let key = meant.map_or(key, |(_, meant)| (*meant).to_owned());
             let is_map = table.find(&key).is_some_and(|key| key.is_map);
-            if !is_map && !table.groups.contains_key(&key) {
+            if !is_table && !is_map && !table.groups.contains_key(&key) {
                 entries.push(Entry { key, item: None, written, value: node.value(), position });
                 continue;
             }

@@ -3,7 +3,7 @@
 
 use object::{Object, ObjectSection};
 
-use super::{ImageError, fatbin};
+use super::{EntryKind, ImageError, fatbin};
 
 /// Sections of a program or library that hold fat binaries, as bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +31,42 @@ pub fn sections(file: &[u8]) -> Result<Sections<'_>, ImageError> {
         list.extend(images(section.data().map_err(unreadable)?)?);
     }
     Ok(found)
+}
+
+/// Sections of a cubin that hold what a device runs, or that say how much memory it needs for that. Which registers are used follows from the code;
+/// lines, names and bounds of launches stand elsewhere.
+const RUN: [&str; 4] = [".text", ".nv.constant", ".nv.shared", ".nv.global"];
+
+/// The machine code in a program, to be compared with that of another. How its kernels are called, and how they were written, is no part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineCode {
+    /// For each section its architecture, what it is, its size in bytes, and its bytes where it has any; sorted.
+    sections: Vec<(u32, &'static str, u64, Vec<u8>)>,
+}
+
+/// The machine code in an ELF file. `None` where it has none.
+///
+/// # Errors
+/// Where it is no ELF file, or what is in it can't be read.
+pub fn machine_code(file: &[u8]) -> Result<Option<MachineCode>, ImageError> {
+    let unreadable = |error: object::Error| ImageError::Elf { reason: error.to_string() };
+    let images = sections(file)?;
+    let mut found = Vec::new();
+    for image in images.complete.iter().chain(&images.relocatable) {
+        for entry in fatbin::read(image)?.iter().filter(|entry| entry.kind == EntryKind::MachineCode) {
+            let cubin = entry.bytes()?;
+            let parsed = object::File::parse(cubin.as_slice()).map_err(unreadable)?;
+            for section in parsed.sections() {
+                let name = section.name().map_err(unreadable)?;
+                if let Some(kind) = RUN.iter().find(|kind| name.starts_with(**kind)) {
+                    let bytes = section.data().map_err(unreadable)?.to_vec();
+                    found.push((entry.arch, *kind, section.size(), bytes));
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok((!found.is_empty()).then_some(MachineCode { sections: found }))
 }
 
 /// Fat binaries one after another, with padding between.

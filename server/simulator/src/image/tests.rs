@@ -57,6 +57,21 @@ fn separate_compilation_is_found_in_the_object_file() {
 }
 
 #[test]
+fn machine_code_is_the_same_where_only_names_and_bounds_differ() {
+    let [plain, bounded, other] = [
+        &include_bytes!("../../tests/images/plain.o")[..],
+        include_bytes!("../../tests/images/bounded.o"),
+        include_bytes!("../../tests/images/other.o"),
+    ]
+    .map(|file| machine_code(file).unwrap().unwrap());
+    assert_eq!(plain, bounded);
+    assert_ne!(plain, other);
+    // PTX alone is no machine code, and a fat binary no program.
+    assert_eq!(machine_code(SEPARATE), Ok(None));
+    assert!(matches!(machine_code(NONE), Err(ImageError::Elf { .. })));
+}
+
+#[test]
 fn a_cut_off_image_says_what_is_missing() {
     for end in 0..SPEED.len() {
         let error = read(&SPEED[..end]).unwrap_err();

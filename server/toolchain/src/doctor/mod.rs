@@ -7,7 +7,7 @@ mod parts;
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::discovery::{self, Search};
 
@@ -15,7 +15,7 @@ use crate::discovery::{self, Search};
 pub const SCHEMA: &str = "stitchcuda.doctor/1";
 
 /// How an item is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Status {
     /// There, and fit for use.
@@ -29,7 +29,7 @@ pub enum Status {
 }
 
 /// One thing that was looked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     /// What it is.
     pub name: String,
@@ -38,18 +38,18 @@ pub struct Item {
     /// What was found, in words.
     pub detail: String,
     /// Where it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// Its version.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// How it was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// What it is for.
     pub why: String,
     /// How to get or mend it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 

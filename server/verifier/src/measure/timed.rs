@@ -11,6 +11,7 @@ use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
 use super::cost::{Cost, KernelCost};
+use super::harnesses::{Key, Ready};
 use super::pick::{self, Change};
 use super::sample::{Contest, Interval, PATIENCE};
 use super::stopwatch::{Failure, Stopwatch, microseconds};
@@ -33,6 +34,8 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// What was not looked at, in sentences.
     pub not_checked: Vec<String>,
+    /// Whether nothing was timed, since a device does the same for both.
+    pub is_same_code: bool,
 }
 
 /// What is said of a number that was measured in harnesses.
@@ -90,11 +93,7 @@ pub async fn compare(
     let work = Work { measurement, reference, progress, cancel };
     let (kernels, mut why) = work.kernels()?;
     if !kernels.is_empty() {
-        let change = match reference {
-            Target::Kernel { .. } => Change::Kernels { kernels, host: false },
-            Target::Program(_) => pick::change(&text(before)?, &text(after)?, &kernels),
-        };
-        match change {
+        match work.change([before, after], kernels)? {
             Change::Elsewhere(clause) => clause.clone_into(&mut why),
             Change::Kernels { kernels, host } => {
                 match work.contests([before, after], &kernels, to_beat, host).await {
@@ -105,6 +104,24 @@ pub async fn compare(
         }
     }
     work.processes([before, after], &why).await
+}
+
+/// Builds what [`compare`] will time, which is kept until then. Whatever is wrong is said there.
+pub async fn build_ahead(
+    measurement: &Measurement,
+    reference: &Target,
+    [before, after]: [&Target; 2],
+    cancel: &CancellationToken,
+) {
+    let work = Work { measurement, reference, progress: &|_| {}, cancel };
+    let Ok((kernels, _)) = work.kernels() else { return };
+    if kernels.is_empty() {
+        return;
+    }
+    let Ok(Change::Kernels { kernels, .. }) = work.change([before, after], kernels) else { return };
+    for kernel in &kernels {
+        let _ = tokio::join!(work.built_harness(before, kernel), work.built_harness(after, kernel));
+    }
 }
 
 /// One measurement of a target.
@@ -142,6 +159,14 @@ impl Work<'_> {
         })
     }
 
+    /// What differs between two versions.
+    fn change(&self, [before, after]: [&Target; 2], kernels: Vec<String>) -> Result<Change, MeasureError> {
+        Ok(match self.reference {
+            Target::Kernel { .. } => Change::Kernels { kernels, host: false },
+            Target::Program(_) => pick::change(&text(before)?, &text(after)?, &kernels),
+        })
+    }
+
     /// Why the whole program is timed after kernels could not be, in a clause; an error where that is no way either.
     fn fall_back(&self, failure: Failure) -> Result<String, MeasureError> {
         match (self.reference, failure) {
@@ -160,16 +185,21 @@ impl Work<'_> {
 
     async fn kernel_baselines(&self, version: &Target, kernels: &[String]) -> Result<Measured, Failure> {
         let (mut costs, mut report) = (Vec::new(), Report::default());
-        for kernel in kernels {
-            let built = self.built_harness(version, kernel).await?;
+        // All that needs the processor alone first, at once.
+        let prepared = kernels.iter().map(async |kernel| {
+            let harness = self.harness(version, kernel, harness::write)?;
+            let (ready, counted) = tokio::join!(
+                self.built_harness(version, kernel),
+                counted::of(self.measurement, &harness, self.cancel)
+            );
+            Ok::<_, MeasureError>((kernel, ready?, counted))
+        });
+        for (kernel, ready, counted) in futures::future::try_join_all(prepared).await? {
             let timing = {
                 let _held = hold(&self.measurement.builder.device, self.cancel).await?;
-                self.stopwatch().harnesses(&[&built]).await?
+                self.stopwatch().harnesses(&[&ready.built]).await?
             };
             let time = microseconds(&timing.rounds, 0).ok_or(MeasureError::Unresolved)?;
-            let counted =
-                counted::of(self.measurement, &self.harness(version, kernel, harness::write)?, self.cancel)
-                    .await;
             let traffic = counted.as_ref().and_then(|counted| counted.traffic);
             report.kernels.extend(counted.into_iter().flat_map(|counted| counted.report.kernels));
             costs.push(KernelCost {
@@ -194,15 +224,19 @@ impl Work<'_> {
         host: bool,
     ) -> Result<Comparison, Failure> {
         let mut sums: Vec<[f64; 2]> = Vec::new();
-        let mut changed = Vec::new();
+        let (mut changed, mut same) = (Vec::new(), Vec::new());
         let mut is_side_by_side = true;
         for kernel in kernels {
             (self.progress)("building harnesses to time");
-            let built =
+            let (one, other) =
                 tokio::try_join!(self.built_harness(before, kernel), self.built_harness(after, kernel))?;
+            if one.does_the_same(&other) {
+                same.push(format!("`{kernel}`"));
+                continue;
+            }
             let timing = {
                 let _held = hold(&self.measurement.builder.device, self.cancel).await?;
-                self.stopwatch().harnesses(&[&built.0, &built.1]).await?
+                self.stopwatch().harnesses(&[&one.built, &other.built]).await?
             };
             is_side_by_side &= timing.is_side_by_side;
             let rounds: Vec<[f64; 2]> = timing.rounds.iter().map(|round| [round[0], round[1]]).collect();
@@ -213,10 +247,14 @@ impl Work<'_> {
                 sum[1] += round[1];
             }
         }
-        let ratio = Contest::of(&sums).ok_or(MeasureError::Unresolved)?.ratio;
+        let is_same_code = changed.is_empty();
+        let ratio = match is_same_code {
+            true => Interval { median: 1.0, low: 1.0, high: 1.0, samples: 0 },
+            false => Contest::of(&sums).ok_or(MeasureError::Unresolved)?.ratio,
+        };
         let device = self.measurement.builder.device.to_string();
         let (kernels_before, kernels_after) = beside(to_beat, &changed);
-        let mut not_checked = vec![UNVARIED.to_owned()];
+        let mut not_checked = if is_same_code { Vec::new() } else { vec![UNVARIED.to_owned()] };
         if host {
             not_checked.push("Host code differs too; what that takes was not timed.".to_owned());
         }
@@ -224,6 +262,12 @@ impl Work<'_> {
         let mut notes = notes(&after.kernels);
         if !is_side_by_side {
             notes.push(APART.to_owned());
+        }
+        if !same.is_empty() {
+            notes.push(format!(
+                "nvcc makes the same machine code of {} as before, so that was not timed again.",
+                same.join(", ")
+            ));
         }
         if let Some(time) = &mut after.time {
             time.notes.clone_from(&notes);
@@ -234,6 +278,7 @@ impl Work<'_> {
             ratio,
             notes,
             not_checked,
+            is_same_code,
         })
     }
 
@@ -255,14 +300,26 @@ impl Work<'_> {
             ratio: contest.ratio,
             notes,
             not_checked: vec!["What the timed runs of the program gave was not compared.".to_owned()],
+            is_same_code: false,
         })
     }
 
-    async fn built_harness(&self, version: &Target, kernel: &str) -> Result<Built, MeasureError> {
-        let scratch = scratch()?;
+    /// The harness around a version's kernel, built, or kept from an earlier build.
+    async fn built_harness(&self, version: &Target, kernel: &str) -> Result<Ready, MeasureError> {
         let harness = self.harness(version, kernel, harness::write_timed)?;
-        let program = harness_program(&harness.text, &harness.path, kernel, &scratch)?;
-        Ok(build(&self.measurement.builder, &program, self.cancel).await?)
+        let path = path_of(version)?;
+        let (kept, key) = (&self.measurement.harnesses, Key::of(&harness, &path)?);
+        let built = match kept.get(key) {
+            Some(built) => built,
+            None => {
+                let scratch = scratch()?;
+                let program = harness_program(&harness.text, &harness.path, kernel, &scratch)?;
+                let built = build(&self.measurement.builder, &program, self.cancel).await?;
+                kept.put(key, &built);
+                built
+            }
+        };
+        Ok(Ready::new(built, &harness, &path))
     }
 
     /// The harness of the reference's kernel around a version's.

@@ -323,6 +323,14 @@ impl Built {
         self.scratch.path()
     }
 
+    /// The file that is started; `None` of a person's own build.
+    pub(crate) fn executable(&self) -> Option<&std::path::Path> {
+        match &self.start {
+            Start::Executable(path) => Some(path),
+            Start::Shell { .. } => None,
+        }
+    }
+
     /// A program that something else has built.
     #[cfg(test)]
     pub(crate) fn of_executable(scratch: Scratch, program: Program, path: PathBuf) -> Self {

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use stitch_session::config::{Device, NamedTarget, Precision, Settings};
 
 /// What a person points at.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Target {
     /// A program with a `main`.
     Program(Box<Program>),
@@ -19,7 +20,7 @@ pub enum Target {
 }
 
 /// A CUDA program.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// As it was named.
     pub name: String,
@@ -42,7 +43,7 @@ pub struct Program {
 }
 
 /// A person's own build, in a copy of its folder.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnBuild {
     /// The command that builds it, for a shell.
     pub build: Option<String>,

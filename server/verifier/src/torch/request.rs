@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use stitch_session::cache::Cache;
 
 use super::host::{ChildError, HostError, Place, Python, Role, Wrap};
@@ -12,7 +13,8 @@ use super::simulated::Simulation;
 use super::subject::Subject;
 
 /// When the tools of compute-sanitizer look at a candidate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SanitizerPolicy {
     /// Whenever it is right.
     Always,

@@ -10,6 +10,7 @@ mod blame;
 mod called;
 mod gpu;
 mod pair;
+mod processors;
 pub mod profiled;
 mod report;
 mod rounds;
@@ -17,6 +18,7 @@ mod sanitize;
 mod secrets;
 mod simulation;
 mod timing;
+mod unprofiled;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,6 +34,7 @@ use super::simulated::Simulator;
 use super::values::Dtype;
 use gpu::Gpu;
 use pair::{Opened, Pair, Sides};
+use processors::Processors;
 use report::Report;
 use rounds::{Flow, Rounds};
 use secrets::Secrets;
@@ -242,6 +245,7 @@ impl<'a> Work<'a> {
             progress: self.progress,
             cancel: self.cancel,
             gpu: &self.gpu,
+            processors: Processors::of(self.request.place),
         };
         let result = clock.contest(pair, scales, compared).await;
         let contest = match result {

@@ -81,13 +81,12 @@ pub(super) async fn verify(
     };
     let of_reference_ = Subject { path, kernel: &reference.kernel, configuration: None };
     let of_candidate = Subject { path: &candidate_path, kernel: &candidate_kernel, configuration };
-    progress("building the reference");
-    let built = build(&request.builder, &make("reference.cu", &of_reference_)?, cancel)
-        .await
-        .map_err(of_reference)?;
+    progress("building both");
+    let [one, other] = [make("reference.cu", &of_reference_)?, make("candidate.cu", &of_candidate)?];
+    let (built, result) =
+        tokio::join!(build(&request.builder, &one, cancel), build(&request.builder, &other, cancel));
+    let built = built.map_err(of_reference)?;
     judge.verdict.notes.extend(built.notes.clone());
-    progress("building the candidate");
-    let result = build(&request.builder, &make("candidate.cu", &of_candidate)?, cancel).await;
     let Some(built_candidate) = built_or_accused(result, &mut judge)? else { return Ok(judge.finish()) };
     judge.verdict.inputs = Inputs::Drawn;
     for number in 0..DRAWS {

@@ -38,15 +38,12 @@ pub(super) async fn verify(
     let file = candidate.sources.first().map(|file| file.as_path());
     let mut judge =
         Judge::new(&request.reference_name, &request.candidate_name, device.to_string(), file, None);
-    progress("building the reference");
-    let built = build(&request.builder, reference, cancel).await.map_err(of_reference)?;
+    progress("building both");
+    let (built, result) =
+        tokio::join!(build(&request.builder, reference, cancel), build(&request.builder, &candidate, cancel));
+    let built = built.map_err(of_reference)?;
     judge.verdict.notes.extend(built.notes.clone());
-    progress("building the candidate");
-    let Some(built_candidate) =
-        built_or_accused(build(&request.builder, &candidate, cancel).await, &mut judge)?
-    else {
-        return Ok(judge.finish());
-    };
+    let Some(built_candidate) = built_or_accused(result, &mut judge)? else { return Ok(judge.finish()) };
     let date = clock::today();
     let mut rounds = Rounds { request, cancel, progress, wall: Duration::ZERO, date };
     rounds.run(&built, &built_candidate, reference, &mut judge).await?;

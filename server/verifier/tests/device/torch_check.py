@@ -65,7 +65,8 @@ def arguments():
     parser.add_argument("--list", type=Path, help="problems, one a line, as level1/19_ReLU")
     parser.add_argument("--only", default="", help="candidates whose problem and name hold this")
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--together", type=int, default=min(os.cpu_count() or 1, 8), help="verifications at the same time, at most")
+    parser.add_argument("--compiled", type=int, default=5, help="candidates for which torch.compile is timed too (about 50 s of each)")
+    parser.add_argument("--together", type=int, default=min(os.cpu_count() or 1, 12), help="verifications at the same time, at most")
     parser.add_argument("--seconds", type=float, default=1e9, help="everything ends after this")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--gpu-gigabytes", type=float, default=120)
@@ -76,9 +77,9 @@ def arguments():
 class Job:
     """One thing to do. `kind` and `name`, with `turn` of several, say which it is."""
 
-    def __init__(self, kind, name, reference=None, candidate=None, expected="", turn=0, size=0):
+    def __init__(self, kind, name, reference=None, candidate=None, expected="", turn=0, size=0, is_compiled=False):
         self.kind, self.name, self.reference, self.candidate = kind, name, reference, candidate
-        self.expected, self.turn, self.size = expected, turn, size
+        self.expected, self.turn, self.size, self.is_compiled = expected, turn, size, is_compiled
 
     @property
     def key(self):
@@ -146,7 +147,10 @@ def plan(args, work):
     for one in chosen:
         text = work / f"{one.problem.replace('/', '_')}_{one.name}.py"
         text.write_text(candidate_text(path(one.problem).read_text(), one))
-        job = lambda kind, turn: Job(kind, f"{one.problem} {one.name}", path(one.problem), text, one.expected, turn, size(one.problem))
+        is_compiled = one.expected == "correct" and sum(job.is_compiled for job in candidates) < args.compiled
+        job = lambda kind, turn: Job(
+            kind, f"{one.problem} {one.name}", path(one.problem), text, one.expected, turn, size(one.problem), is_compiled and kind == "candidates"
+        )
         candidates.append(job("candidates", 0))
         if one.expected == "correct" and len(repeats) < 10:
             repeats.append([job("repeat", turn) for turn in range(args.times)])
@@ -212,6 +216,7 @@ class Run:
     def verify(self, job):
         command = [self.args.stitchcuda, "verify", str(job.reference), str(job.candidate), "--device", self.args.device, "--format", "json"]
         command += (["--python", self.args.python] if self.args.python else []) + self.more
+        command += [] if job.is_compiled else ["--no-compile-baseline"]
         begun = time.time()
         done = self.command(command)
         try:

@@ -12,7 +12,7 @@ use anyhow::Result;
 use crate::test::step;
 
 /// The variable that makes an editor that can't be had here an error, as on the machines of CI.
-const REQUIRED: &str = "STITCHCUDA_TEST_REQUIRE_EDITORS";
+pub const REQUIRED: &str = "STITCHCUDA_TEST_REQUIRE_EDITORS";
 
 /// What the tests in editors are given.
 pub struct Surroundings {
@@ -28,14 +28,22 @@ pub struct Surroundings {
     pub endpoint: PathBuf,
 }
 
+/// Whether an editor that can't be had, or what its tests and lints need, is an error here.
+pub fn are_required() -> bool {
+    std::env::var_os(REQUIRED).is_some()
+}
+
 /// Runs the tests of all plugins in their editors.
 ///
 /// # Errors
 /// A test failed; or, where editors are required, one can't be had.
 pub fn test(surroundings: &Surroundings) -> Result<()> {
+    if cfg!(target_os = "linux") {
+        neovim::test_packed(surroundings)?;
+    }
     match tools::vscode(&surroundings.target) {
         Ok(tools) => vscode::test(surroundings, &tools)?,
-        Err(error) if std::env::var_os(REQUIRED).is_some() => return Err(error),
+        Err(error) if are_required() => return Err(error),
         Err(error) => eprintln!("SKIPPED: the tests in VS Code: {error:#}"),
     }
     Ok(())

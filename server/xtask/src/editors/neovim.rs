@@ -7,8 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::npm;
-use crate::test::{install_package, step};
+use super::{Surroundings, are_required, npm};
+use crate::machine::install_package;
+use crate::test::step;
 
 /// The release that the plugin is tested with: the first line that it supports, as `tests/src/neovim.rs` has it.
 const NEOVIM: &str = "0.11.4";
@@ -43,18 +44,97 @@ pub fn install(cache: &Path) -> Result<()> {
     fs::rename(&installed, &link).with_context(|| format!("making {}", link.display()))
 }
 
-/// Checks the form of the plugin's Lua. What is not to be had on this machine is skipped, and said.
+/// What belongs to the plugin where it is used.
+const PARTS: [&str; 5] = ["doc", "lsp", "lua", "plugin", "README.md"];
+
+/// Packs the plugin into `out` with a server for a platform, as a folder for Neovim's packages (`:help packages`) in an archive.
 ///
 /// # Errors
-/// The Lua is not formatted, or luacheck finds something.
+/// A file that can't be copied, or there is no `tar`.
+pub fn pack(root: &Path, out: &Path, platform: &str, binary: &Path) -> Result<PathBuf> {
+    let stage = out.join(format!("stitchcuda-nvim-{platform}"));
+    let _ = fs::remove_dir_all(&stage);
+    let folder = stage.join("stitchcuda");
+    fs::create_dir_all(folder.join("bin")).with_context(|| format!("making {}", folder.display()))?;
+    for part in PARTS {
+        copy(&root.join("editors/neovim").join(part), &folder.join(part))?;
+    }
+    for license in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        copy(&root.join(license), &folder.join(license))?;
+    }
+    let suffix = if platform.starts_with("win32") { ".exe" } else { "" };
+    copy(binary, &folder.join("bin").join(format!("stitchcuda{suffix}")))?;
+    let archive = out.join(format!("stitchcuda-nvim-{platform}.tar.gz"));
+    step(Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&stage).arg("stitchcuda"))?;
+    fs::remove_dir_all(&stage).with_context(|| format!("removing {}", stage.display()))?;
+    Ok(archive)
+}
+
+/// Copies a file, or a folder with all in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let context = || format!("copying {}", from.display());
+    if !from.is_dir() {
+        return fs::copy(from, to).map(drop).with_context(context);
+    }
+    fs::create_dir_all(to).with_context(context)?;
+    for entry in fs::read_dir(from).with_context(context)? {
+        let name = entry.with_context(context)?.file_name();
+        copy(&from.join(&name), &to.join(&name))?;
+    }
+    Ok(())
+}
+
+/// Packs the plugin, unpacks it where a person would, and runs it there: with nothing else of ours in reach.
+///
+/// # Errors
+/// A step that fails.
+pub fn test_packed(surroundings: &Surroundings) -> Result<()> {
+    let Surroundings { root, target, server, toolkit, .. } = surroundings;
+    let archive = pack(root, &target.join("test-neovim"), &super::vscode::platform()?, server)?;
+    let home = tempfile::tempdir().context("making a folder")?;
+    let place = |name: &str| home.path().join(name);
+    let packages = place("data/nvim/site/pack/stitchcuda/start");
+    for folder in [&packages, &place("config/nvim"), &place("work")] {
+        fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    }
+    step(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&packages))?;
+    fs::write(place("config/nvim/init.lua"), "vim.lsp.enable('stitchcuda')\n").context("writing init.lua")?;
+    fs::write(place("work/stitchcuda.toml"), "").context("writing settings")?;
+    copy(&root.join("editors/vscode/test/workspace/energy.cu"), &place("work/energy.cu"))?;
+    step(
+        Command::new(target.join("test-cache/neovim").join(NEOVIM).join("bin/nvim"))
+            .args(["--headless", "energy.cu", "-c"])
+            .arg(format!("luafile {}", root.join("editors/neovim/tests/packed.lua").display()))
+            .current_dir(place("work"))
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("LANG", "C.UTF-8")
+            .env("HOME", home.path())
+            .env("XDG_DATA_HOME", place("data"))
+            .env("XDG_CONFIG_HOME", place("config"))
+            .env("XDG_STATE_HOME", place("state"))
+            .env("STITCHCUDA_STATE_DIR", place("runs"))
+            .env("STITCHCUDA_CACHE_DIR", place("cache"))
+            .env("STITCHCUDA_DEVICE", "sim:h200")
+            .env("CUDA_HOME", toolkit)
+            .env("STITCHCUDA_TEST_HARNESS", root.join("editors/neovim/tests/harness.lua")),
+    )
+}
+
+/// Checks the form of the plugin's Lua. What is not to be had on this machine is skipped, and said, unless editors are required.
+///
+/// # Errors
+/// The Lua is not formatted, or luacheck finds something; or, where editors are required, one of both can't be had.
 pub fn lint(root: &Path, cache: &Path) -> Result<()> {
     let plugin = root.join("editors/neovim");
     match stylua(cache) {
         Ok(stylua) => step(Command::new(stylua).args(["--check", "."]).current_dir(&plugin))?,
+        Err(error) if are_required() => return Err(error),
         Err(error) => eprintln!("{error:#}; the format of Lua is not checked"),
     }
     match luacheck() {
         Ok(()) => step(Command::new("luacheck").args(["--quiet", "."]).current_dir(&plugin)),
+        Err(error) if are_required() => Err(error),
         Err(error) => {
             eprintln!("{error:#}; Lua is not linted");
             Ok(())

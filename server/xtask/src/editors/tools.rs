@@ -1,4 +1,4 @@
-//! Real VS Code for tests, from the package registries: code-server (the workbench and a Node extension host, on loopback), the Node.js it
+//! VS Code for tests, from the package registries: code-server (the workbench and a Node extension host, on loopback), the Node.js it
 //! needs, a driver for Chromium, and Pyright to run beside us. Nothing of it ships, and nothing of the user's is touched.
 
 use std::fs;
@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::npm;
-use crate::test::{install_package, step};
+use crate::machine::install_package;
+use crate::test::step;
 
 /// What is installed. The selectors of the scenarios are of this version of VS Code.
 const CODE_SERVER: &str = "code-server@4.139.1";

@@ -1,4 +1,4 @@
-//! The extension for VS Code: how it is built, packed, and tested in the real editor.
+//! The extension for VS Code: how it is built, packed, and tested in VS Code as code-server has it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,7 @@ pub fn test(surroundings: &Surroundings, tools: &Path) -> Result<()> {
     let node = tools.join("bin/node");
     step(Command::new(&node).current_dir(&folder).args(["--test", "out/*.test.js"]))?;
     let out = surroundings.target.join("test-vscode");
+    let bundle = pack(&surroundings.root, &out, Some((&platform()?, &surroundings.server)))?;
     let package = pack(&surroundings.root, &out, None)?;
     let mut run = Command::new(&node);
     run.current_dir(&folder).arg("test/run.mjs");
@@ -104,6 +105,7 @@ pub fn test(surroundings: &Surroundings, tools: &Path) -> Result<()> {
         ("--toolkit", &surroundings.toolkit),
         ("--endpoint", &surroundings.endpoint),
         ("--vsix", &package),
+        ("--bundle", &bundle),
     ] {
         run.arg(name).arg(path);
     }

@@ -6,6 +6,9 @@ local ui = require('stitchcuda.ui')
 
 local M = {}
 
+--- How long completion may take, in milliseconds.
+local PATIENCE = 2000
+
 ---@class stitchcuda.Call
 ---@field arguments string[]
 ---@field bufnr integer
@@ -153,6 +156,30 @@ local function files(lead)
   return vim.fn.getcompletion(lead, 'file')
 end
 
+--- The flags of a command of the program, as its help has them.
+---@type table<string, string[]>
+local known_flags = {}
+
+---@param command string
+---@return string[]
+local function flags(command)
+  if not known_flags[command] then
+    local ran = require('stitchcuda.cli').wait({ command, '--help' }, PATIENCE)
+    local found = {}
+    for line in vim.gsplit(ran and ran.out or '', '\n', { plain = true }) do
+      local flag = line:match('^%s+%-%-[%l-]+') or line:match('^%s+%-%a, (%-%-[%l-]+)')
+      if flag then
+        found[vim.trim(flag)] = true
+      end
+    end
+    local all = vim.tbl_keys(found)
+    table.sort(all)
+    known_flags[command] = ran and all or nil
+    return all
+  end
+  return known_flags[command]
+end
+
 ---@param lead string
 ---@return string[]
 local function runs(lead)
@@ -180,6 +207,9 @@ local subcommands = {
       require('stitchcuda.commands.programs').verify(call)
     end,
     complete = function(lead)
+      if vim.startswith(lead, '-') then
+        return flags('verify')
+      end
       return vim.list_extend({ 'committed', 'saved' }, files(lead))
     end,
   },
@@ -187,7 +217,9 @@ local subcommands = {
     run = function(call)
       require('stitchcuda.commands.programs').profile(call)
     end,
-    complete = files,
+    complete = function()
+      return flags('profile')
+    end,
   },
   import = {
     run = function(call)
@@ -283,7 +315,11 @@ end
 ---@param line string
 ---@return string[]
 function M.complete(lead, line)
-  local typed = line:match('StitchCuda!?%s+(.*)$') or ''
+  -- Its name may be shortened, and stands behind a range and modifiers.
+  local called, typed = line:match('%f[%a](%u%a*)!?%s+(.*)$')
+  if not called or not vim.startswith('StitchCuda', called) then
+    return {}
+  end
   local name, rest = typed:match('^(%S+)%s+(.*)$')
   if not name then
     return vim.tbl_filter(function(known)

@@ -40,6 +40,9 @@ function M.profile(call)
     end
     return
   end
+  if not vim.startswith(call.arguments[1], '-') then
+    return ui.say('`profile` is about the file of this window, and takes flags only.', vim.log.levels.WARN)
+  end
   local path = written_file(call.bufnr)
   if not path then
     return

@@ -114,7 +114,18 @@ impl CudaJudgement {
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
         let targets = [&reference.path, &candidate.path].map(|path| self.target_at(path.clone()));
-        let verdict = match self.verify(&targets, progress, cancel).await {
+        let best = self.target_at(to_beat.path.to_owned());
+        let verified = self.verify(&targets, progress, cancel);
+        let verified = match self.measurement.builder.device {
+            // Most candidates are right, and so are timed.
+            RunDevice::Cuda { .. } => {
+                let built =
+                    measure::build_ahead(&self.measurement, &targets[0], [&best, &targets[1]], cancel);
+                tokio::join!(verified, built).0
+            }
+            RunDevice::Simulator(_) => verified.await,
+        };
+        let verdict = match verified {
             Ok(verdict) => without_folder(verdict, &candidate.path),
             // The reference was measured before, so what is not found is not in the candidate.
             Err(error @ (VerifyError::Kernel(_) | VerifyError::Plan(_))) => {
@@ -133,7 +144,7 @@ impl CudaJudgement {
         }
         let judged = Judged { verdict, path: &candidate.path };
         match self.measurement.builder.device {
-            RunDevice::Cuda { .. } => self.time(judged, &targets, to_beat, progress, cancel).await,
+            RunDevice::Cuda { .. } => self.time(judged, &targets, (&best, to_beat), progress, cancel).await,
             RunDevice::Simulator(_) => self.estimate(judged, &targets, to_beat.cost, progress, cancel).await,
         }
     }
@@ -168,19 +179,12 @@ impl CudaJudgement {
         &self,
         mut judged: Judged<'_>,
         [reference, candidate]: &[Target; 2],
-        to_beat: &ToBeat<'_>,
+        (best, to_beat): (&Target, &ToBeat<'_>),
         progress: &(dyn Fn(&str) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Evaluated, JudgeError> {
-        let best = self.target_at(to_beat.path.to_owned());
-        let compared = measure::compare(
-            &self.measurement,
-            reference,
-            [&best, candidate],
-            to_beat.cost,
-            progress,
-            cancel,
-        );
+        let compared =
+            measure::compare(&self.measurement, reference, [best, candidate], to_beat.cost, progress, cancel);
         let comparison = match compared.await {
             Ok(comparison) => comparison,
             Err(error) => return judged.unmeasured(error),
@@ -189,7 +193,11 @@ impl CudaJudgement {
         verdict.not_checked.retain(|sentence| sentence != verify::UNTIMED);
         verdict.not_checked.extend(comparison.not_checked.iter().cloned());
         verdict.notes.extend(comparison.notes.iter().cloned());
-        let (outcome, said) = decided(comparison.ratio.low, &timed(&comparison));
+        let (outcome, said) = if comparison.is_same_code {
+            (Outcome::NotBetter, SAME_CODE.to_owned())
+        } else {
+            decided(comparison.ratio.low, &timed(&comparison))
+        };
         let measured = Measured { cost: comparison.after, report: Arc::default() };
         Ok(Evaluated {
             verdict: Some(judged.verdict),
@@ -241,6 +249,9 @@ impl CudaJudgement {
     }
 }
 
+/// What is said of a candidate that only reads otherwise.
+const SAME_CODE: &str = "right, but no better: nvcc makes the same machine code of it as of the best so far, launched alike, so there is nothing to time";
+
 /// The verdict with the candidate's file by its name alone: where its run lies is of no use to anyone, and no business of an endpoint.
 fn without_folder(mut verdict: Verdict, path: &Path) -> Verdict {
     let folder = path.parent().map(|folder| format!("{}/", folder.display())).unwrap_or_default();
@@ -280,7 +291,14 @@ mod tests {
         ] {
             let ratio = Interval { median, low, high, samples: 9 };
             let (before, after) = (process(100.0 * median), process(100.0));
-            let comparison = Comparison { before, after, ratio, notes: Vec::new(), not_checked: Vec::new() };
+            let comparison = Comparison {
+                before,
+                after,
+                ratio,
+                notes: Vec::new(),
+                not_checked: Vec::new(),
+                is_same_code: false,
+            };
             let (decided, said) = decided(comparison.ratio.low, &timed(&comparison));
             assert_eq!(decided, outcome, "{said}");
             assert!(said.contains(&format!("{low:.3} to {high:.3} at 95%")), "{said}");

@@ -188,29 +188,6 @@ impl TorchJudgement {
         }
     }
 
-    /// The person's file with the candidate in it, which runs for what `verdict` was about; the original runs for all else.
-    pub(super) fn composed(
-        &self,
-        reference: &str,
-        candidate: &str,
-        verdict: Option<&Verdict>,
-    ) -> Result<String, String> {
-        let evidence = verdict.map(|verdict| &verdict.evidence);
-        let verified = Verified {
-            calls: evidence.map(|evidence| evidence.calls.clone()).unwrap_or_default(),
-            gradients: false,
-            training: evidence.and_then(|evidence| evidence.training).into_iter().collect(),
-            settings: evidence.map(|evidence| evidence.settings.clone()).unwrap_or_default(),
-        };
-        let function = match &self.denoted {
-            Denoted::Statements(statements) => {
-                Some(as_function(candidate, &in_version(reference, statements, candidate)?)?)
-            }
-            Denoted::Target(_) => None,
-        };
-        Ok(compose(reference, &self.denoted, function.as_deref().unwrap_or(candidate), &verified)?.text)
-    }
-
     /// The subject in another version of its file.
     fn at(&self, path: PathBuf) -> Subject {
         Subject { path, ..self.subject.clone() }
@@ -235,6 +212,29 @@ impl TorchJudgement {
         let interval = Interval { median: times.median, low: times.low, high: times.high, samples };
         Cost::of_call(self.machine.device().to_owned(), interval, vec![times.basis.clone()])
     }
+}
+
+/// The person's file with the candidate in it, which runs for what `verdict` was about; the original runs for all else.
+pub(super) fn composed(
+    denoted: &Denoted,
+    reference: &str,
+    candidate: &str,
+    verdict: Option<&Verdict>,
+) -> Result<String, String> {
+    let evidence = verdict.map(|verdict| &verdict.evidence);
+    let verified = Verified {
+        calls: evidence.map(|evidence| evidence.calls.clone()).unwrap_or_default(),
+        gradients: false,
+        training: evidence.and_then(|evidence| evidence.training).into_iter().collect(),
+        settings: evidence.map(|evidence| evidence.settings.clone()).unwrap_or_default(),
+    };
+    let function = match denoted {
+        Denoted::Statements(statements) => {
+            Some(as_function(candidate, &in_version(reference, statements, candidate)?)?)
+        }
+        Denoted::Target(_) => None,
+    };
+    Ok(compose(reference, denoted, function.as_deref().unwrap_or(candidate), &verified)?.text)
 }
 
 async fn run(

@@ -289,6 +289,7 @@ impl Child {
     pub async fn time(&mut self, batch: &Batch) -> Result<Timed, ChildError> {
         let request = json!({
             "do": "time", "calls": batch.calls, "probe": batch.probe, "seed": batch.seed, "empty": batch.empty,
+            "processor": batch.processor,
         });
         let mut answer = self.ask("timing", request, &[]).await?;
         let wall = answer.wall;

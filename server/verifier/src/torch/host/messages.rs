@@ -252,6 +252,8 @@ pub struct Batch {
     pub empty: bool,
     /// Whether the time is wanted. The child is not told: what knows a warm-up could behave in it.
     pub warm: bool,
+    /// The processor that the calls are made from, by its number; any where it is `None`.
+    pub processor: Option<usize>,
 }
 
 impl Batch {

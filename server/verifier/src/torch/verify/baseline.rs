@@ -129,6 +129,7 @@ impl Clock<'_, '_> {
         let calls = calls_of_batch(call);
         let mut times = Times::new();
         for _ in 0..ROUNDS {
+            self.processors.choose(self.secrets.draw());
             let (one, two) = (self.batch(calls, sets.len()), self.batch(calls, sets.len()));
             let without = Batch { empty: true, ..one.clone() };
             let empty = per_call(&without, child).await?;

@@ -233,3 +233,60 @@ fn changes_are_live() {
     settings.set_folders(Vec::new());
     assert!(!hover(), "and is forgotten with the folder");
 }
+
+#[test]
+fn a_device_may_be_a_table_that_leads_to_another_machine() {
+    check(
+        "//- file w/stitchcuda.toml
+device.name = 'cuda:1'
+device.command = ['ssh', 'gpu01', 'stitchcuda', 'worker']
+device.patienceSeconds = 60
+//- file v/stitchcuda.toml
+device = 'sim:h200'
+[worker]
+command = ['srun', 'stitchcuda', 'worker']
+//- file u/stitchcuda.toml
+[device]
+commands = ['ssh']
+name = 'gpu'
+//- file t/stitchcuda.toml
+device.command = ['ssh']
+//- folder w
+//- folder v
+//- folder u
+//- untrusted t
+//- for w/k.cu
+//- for v/k.cu
+//- for u/k.cu
+//- for t/k.cu
+",
+        expect![[r#"
+            w/k.cu
+              device = "cuda:1"
+              worker.command = ["ssh","gpu01","stitchcuda","worker"]
+              worker.patienceSeconds = 60
+            v/k.cu
+              device = "sim:h200"
+              worker.command = ["srun","stitchcuda","worker"]
+            u/k.cu
+            t/k.cu
+            ! $/u/stitchcuda.toml:2:1: The setting `device.commands` is not known.
+            ! $/u/stitchcuda.toml:3:1: `device.name` must be `auto`, `cuda:N`, `sim:NAME` or `cpu`, but is the text "gpu". It is not used.
+            ! $/t/stitchcuda.toml:1:8: `device.command` is not taken from a workspace that you have not trusted, since it can run programs, write files or send your code away.
+        "#]],
+    );
+    check(
+        "//- folder w
+//- editor
+{\"stitchcuda\": {\"device\": {\"name\": \"cuda:0\", \"command\": [\"ssh\", \"a\"]}}}
+//- flags
+worker.command=srun -n 1 'stitchcuda' worker
+//- for w/k.cu
+",
+        expect![[r#"
+            w/k.cu
+              device = "cuda:0"
+              worker.command = ["srun","-n","1","stitchcuda","worker"]
+        "#]],
+    );
+}
