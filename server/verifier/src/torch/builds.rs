@@ -191,16 +191,16 @@ impl Builds {
         tools: &Tools,
         variables: &[(OsString, OsString)],
     ) -> Result<Built, Failed> {
-        let prelude = |prelude, flags: &[String]| self.store.prelude_folder(prelude, flags, tools);
-        let plan = plan::plan(
-            file,
-            &asked.sources,
-            &plan::Tools { cuda_version: tools.cuda_version, prelude: &prelude },
-        );
-        let plan = plan.map_err(Failed::Other)?;
-        for (kind, flags) in &plan.preludes {
-            self.prelude(*kind, flags, tools, variables).await.map_err(Failed::Other)?;
-        }
+        let known = plan::Tools {
+            cuda_version: tools.cuda_version,
+            host_cxx: &tools.host_cxx,
+            nvcc_flags: &tools.nvcc_flags,
+            prelude: &|compiled| self.store.prelude_folder(compiled, tools),
+        };
+        let plan = plan::plan(file, &asked.sources, &known).map_err(Failed::Other)?;
+        // Each keeps one processor busy, for as long as a source with all of torch's headers would.
+        let made = plan.preludes.iter().map(|compiled| self.prelude(compiled, tools, variables));
+        futures::future::try_join_all(made).await.map_err(Failed::Other)?;
         let scratch = self.scratch()?;
         for (name, text) in &plan.files {
             write(scratch.path(), name, text)?;

@@ -80,6 +80,10 @@ enum Use {
     Host,
     /// The same in the word that follows.
     HostNext,
+    /// It names the C++ compiler.
+    Compiler,
+    /// The same with the word that follows.
+    CompilerNext,
 }
 
 /// Flags of nvcc by their name, up to `=`.
@@ -91,6 +95,7 @@ fn use_of(flag: &str) -> Option<Use> {
         "-std" | "--std" if has_value => Use::Both,
         "-O0" | "-O1" | "-O2" | "-O3" | "-g" | "-w" => Use::Both,
         "--compiler-options" | "-Xcompiler" => next(Use::Host, Use::HostNext),
+        "-ccbin" | "--compiler-bindir" => next(Use::Compiler, Use::CompilerNext),
         "-static-global-template-stub" | "--static-global-template-stub" if has_value => Use::Device,
         "-Wno-deprecated-gpu-targets" | "-allow-unsupported-compiler" | "--allow-unsupported-compiler" => {
             Use::Device
@@ -129,13 +134,23 @@ fn use_of(flag: &str) -> Option<Use> {
     })
 }
 
-/// What of nvcc's flags the C++ compiler gets for its part of a source.
+/// What of nvcc's flags is about the host's part of a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Host {
+    /// The C++ compiler, or its folder, if they name one.
+    pub compiler: Option<String>,
+    /// What it gets.
+    pub flags: Vec<String>,
+}
+
+/// Looks at flags of nvcc.
 ///
 /// # Errors
-/// One that is not known.
-pub(super) fn host_flags(flags: &[String]) -> Result<Vec<String>, String> {
+/// One that is not known, or two compilers.
+pub(super) fn host(flags: &[String]) -> Result<Host, String> {
     let unknown = |flag: &str| format!("the flag {flag} is not known here");
     let mut kept = Vec::new();
+    let mut compiler = None;
     let mut words = flags.iter();
     while let Some(flag) = words.next() {
         let mut after = || words.next().ok_or_else(|| unknown(flag));
@@ -148,10 +163,20 @@ pub(super) fn host_flags(flags: &[String]) -> Result<Vec<String>, String> {
             }
             Use::Host => kept.extend(listed(flag.split_once('=').map_or("", |(_, list)| list))),
             Use::HostNext => kept.extend(listed(after()?)),
+            this @ (Use::Compiler | Use::CompilerNext) => {
+                let named = match this {
+                    Use::Compiler => flag.split_once('=').map_or("", |(_, name)| name),
+                    _ => after()?,
+                };
+                // nvcc takes the last one, or refuses both: that depends on its version.
+                if compiler.replace(named.to_owned()).is_some_and(|other| other != named) {
+                    return Err("nvcc is told of two C++ compilers".to_owned());
+                }
+            }
         }
     }
     check_cpp(&kept)?;
-    Ok(kept)
+    Ok(Host { compiler, flags: kept })
 }
 
 /// Flags with commas between them, as nvcc takes them for another program.
@@ -183,9 +208,11 @@ mod tests {
     #[test]
     fn the_host_gets_what_nvcc_would_pass_on() {
         let flags = of(
-            "-DA=1 -isystem /i -I/j --expt-relaxed-constexpr -gencode=arch=compute_90,code=sm_90 -gencode arch=compute_80,code=sm_80 --compiler-options '-fPIC,-Wall' -Xptxas -v -O3 --use_fast_math -std=c++17",
+            "-ccbin gcc -DA=1 -isystem /i -I/j --expt-relaxed-constexpr -gencode=arch=compute_90,code=sm_90 -gencode arch=compute_80,code=sm_80 --compiler-options '-fPIC,-Wall' -Xptxas -v -O3 --use_fast_math -std=c++17",
         );
-        assert_eq!(host_flags(&flags).unwrap(), of("-DA=1 -isystem /i -I/j -fPIC -Wall -O3 -std=c++17"));
+        let host = host(&flags).unwrap();
+        assert_eq!(host.flags, of("-DA=1 -isystem /i -I/j -fPIC -Wall -O3 -std=c++17"));
+        assert_eq!(host.compiler.as_deref(), Some("gcc"));
         assert_eq!(defined(&flags), ["A"]);
     }
 
@@ -195,13 +222,19 @@ mod tests {
             "-rdc=true",
             "-dc",
             "--default-stream per-thread",
-            "-ccbin /tmp/x",
+            "-ccbin",
+            "-ccbin=gcc -ccbin clang",
+            "-Xcompiler -ccbin=gcc",
             "-Xcompiler -fplugin=/tmp/x.so",
             "-o /x",
             "-Xptxas",
         ] {
-            assert!(host_flags(&of(text)).is_err(), "{text}");
+            assert!(host(&of(text)).is_err(), "{text}");
         }
+        for text in ["--compiler-bindir=/usr/bin", "--compiler-bindir /usr/bin -ccbin=/usr/bin"] {
+            assert_eq!(host(&of(text)).unwrap().compiler.as_deref(), Some("/usr/bin"), "{text}");
+        }
+        assert_eq!(host(&of("-O3")).unwrap().compiler, None);
         for text in ["-fplugin=x", "@file", "-B/tmp", "-o x", "-wrapper x", "x.cpp"] {
             assert!(check_cpp(&of(text)).is_err(), "{text}");
         }

@@ -101,6 +101,15 @@ impl BuildFile {
         }
         shell_words::split(value).map_err(|_| "a flag has an open quote".to_owned())
     }
+
+    /// All flags that nvcc gets, with those that it finds in its variables before and behind.
+    ///
+    /// # Errors
+    /// They can't be told apart.
+    pub fn nvcc_flags(&self, [before, behind]: &[Vec<String>; 2]) -> Result<Vec<String>, String> {
+        Ok([before.clone(), self.flags("cuda_cflags")?, self.flags("cuda_post_cflags")?, behind.clone()]
+            .concat())
+    }
 }
 
 #[cfg(test)]

@@ -18,8 +18,22 @@ const STATIC_STUBS: u32 = 13_000;
 pub(super) struct Tools<'a> {
     /// `CUDA_VERSION` of the toolkit; 0 where there is none.
     pub cuda_version: u32,
-    /// Where the compiled headers of a prelude lie, for these flags of the C++ compiler.
-    pub prelude: &'a dyn Fn(Prelude, &[String]) -> PathBuf,
+    /// The C++ compiler that nvcc runs.
+    pub host_cxx: &'a str,
+    /// Flags from nvcc's variables: before its own, and behind them.
+    pub nvcc_flags: &'a [Vec<String>; 2],
+    /// Where compiled headers lie.
+    pub prelude: &'a dyn Fn(&Compiled) -> PathBuf,
+}
+
+/// Headers, and what they are compiled with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Compiled {
+    pub prelude: Prelude,
+    /// The C++ compiler.
+    pub cxx: String,
+    /// Its flags.
+    pub flags: Vec<String>,
 }
 
 /// A build.
@@ -29,8 +43,8 @@ pub(super) struct Plan {
     pub files: BTreeMap<String, String>,
     /// The build file.
     pub ninja: String,
-    /// Preludes that have to be there, with the flags that they are compiled with.
-    pub preludes: Vec<(Prelude, Vec<String>)>,
+    /// Compiled headers that have to be there.
+    pub preludes: Vec<Compiled>,
     /// Sources that nvcc compiles whole, with the reason.
     pub whole: Vec<(String, String)>,
     /// Sources that were taken apart.
@@ -40,7 +54,7 @@ pub(super) struct Plan {
 /// The rules. A library may ask for what nobody has until it is called, so the linker does not miss a kernel; the last rule does.
 const RULES: &str = r#"
 rule cpp
-  command = $cxx -MD -MF $out.d $before $flags -c $in -o $out $after
+  command = $compiler -MD -MF $out.d $before $flags -c $in -o $out $after
 rule device
   command = $nvcc --generate-dependencies-with-compile --dependency-output $out.d $flags -c $in -o $out $after
 rule names
@@ -133,20 +147,17 @@ impl Step<'_> {
         launches: bool,
     ) -> String {
         let object = format!("{source}.o");
+        // What launches stands in a CUDA text, whose host part nvcc's own C++ compiler compiles.
+        let cxx = if launches { self.tools.host_cxx } else { self.file.variable("cxx") };
         let mut before = Vec::new();
         if let Some((prelude, more)) = prelude {
-            let flags = without_name(flags);
-            before.extend(["-I".to_owned(), (self.tools.prelude)(prelude, &flags).display().to_string()]);
+            let compiled = Compiled { prelude, cxx: cxx.to_owned(), flags: without_name(flags) };
+            before.extend(["-I".to_owned(), (self.tools.prelude)(&compiled).display().to_string()]);
             for file in [prelude.file()].iter().chain(&more) {
                 before.extend(["-include".to_owned(), (*file).to_owned()]);
             }
-            if !self
-                .plan
-                .preludes
-                .iter()
-                .any(|(known, known_flags)| (*known, known_flags) == (prelude, &flags))
-            {
-                self.plan.preludes.push((prelude, flags));
+            if !self.plan.preludes.contains(&compiled) {
+                self.plan.preludes.push(compiled);
             }
         }
         if launches {
@@ -158,7 +169,7 @@ impl Step<'_> {
         let (before, flags) = (flags::quoted(&before), flags::quoted(flags));
         let _ = write!(
             self.plan.ninja,
-            "build {object}: cpp {source}\n  before = {before}\n  flags = {flags}\n  after = {after}\n"
+            "build {object}: cpp {source}\n  compiler = {cxx}\n  before = {before}\n  flags = {flags}\n  after = {after}\n"
         );
         object
     }
@@ -176,8 +187,10 @@ impl Step<'_> {
         }
         let mut flags = self.file.flags("cuda_cflags")?;
         flags.extend(self.file.flags("cuda_post_cflags")?);
-        let host_flags = flags::host_flags(&flags)?;
-        match self.split(&flags) {
+        // nvcc itself reads its variables; the C++ compiler does not.
+        let all = self.file.nvcc_flags(self.tools.nvcc_flags)?;
+        let host_flags = flags::host(&all)?.flags;
+        match self.split(&all) {
             Ok(split) => Ok(self.apart(&split, &flags, &host_flags)),
             Err(reason) => {
                 self.plan.whole.push((self.compile.source.clone(), reason));
@@ -254,8 +267,11 @@ mod tests {
         let main = "#include <torch/extension.h>\nvoid f();\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n";
         let sources = [("/b/main.cpp", main), ("/b/cuda.cu", cuda)]
             .map(|(name, text)| (name.to_owned(), text.to_owned()));
-        let prelude = |prelude: Prelude, _: &[String]| Path::new("/p").join(prelude.file());
-        plan(&ninja::read(text)?, &sources.into(), &Tools { cuda_version: version, prelude: &prelude })
+        let prelude = |compiled: &Compiled| Path::new("/p").join(compiled.prelude.file());
+        let nvcc_flags = [Vec::new(), vec!["-DMORE".to_owned()]];
+        let tools =
+            Tools { cuda_version: version, host_cxx: "gcc", nvcc_flags: &nvcc_flags, prelude: &prelude };
+        plan(&ninja::read(text)?, &sources.into(), &tools)
     }
 
     #[test]
@@ -274,11 +290,18 @@ mod tests {
         assert!(!plan.ninja.contains("static-global"));
         assert_eq!((plan.apart, plan.whole.len()), (1, 0));
         let preludes: Vec<_> =
-            plan.preludes.iter().map(|(prelude, flags)| (*prelude, flags.join(" "))).collect();
+            plan.preludes.iter().map(|one| (one.prelude, one.cxx.as_str(), one.flags.join(" "))).collect();
         assert_eq!(
             preludes,
-            [(Prelude::Bound, "-std=c++17".to_owned()), (Prelude::Bare, "-std=c++17".to_owned())]
+            [
+                (Prelude::Bound, "c++", "-std=c++17".to_owned()),
+                (Prelude::Bare, "gcc", "-std=c++17 -DMORE".to_owned())
+            ]
         );
+        // nvcc reads its variables itself.
+        assert!(plan.ninja.contains(
+            "device 1.device.cu\n  flags = -DTORCH_EXTENSION_NAME=x --expt-relaxed-constexpr -std=c++17\n"
+        ));
         assert!(plan.files["1.host.cpp"].starts_with("#line 1 \"/b/cuda.cu\"\n"));
     }
 

@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime};
 use stitch_session::cache::Key;
 use stitch_toolchain::process::Scratch;
 
-use super::headers::{Prelude, SHADOWED};
+use super::headers::SHADOWED;
+use super::plan::Compiled;
 use super::store::{Store, what_was_read};
 use super::tools::{Tools, identity};
 use super::{Builds, Failed, flags, write};
@@ -50,10 +51,10 @@ impl Store {
     }
 
     /// Where one lies, or will.
-    pub fn prelude_folder(&self, prelude: Prelude, flags: &[String], tools: &Tools) -> PathBuf {
-        let text = prelude.text();
-        let flags = flags::quoted(flags);
-        let parts = [prelude.file(), &text, &flags, &tools.cxx, &tools.identity].map(str::as_bytes);
+    pub fn prelude_folder(&self, compiled: &Compiled, tools: &Tools) -> PathBuf {
+        let (file, text) = (compiled.prelude.file(), compiled.prelude.text());
+        let flags = flags::quoted(&compiled.flags);
+        let parts = [file, &text, &flags, &compiled.cxx, &tools.identity].map(str::as_bytes);
         self.preludes().join(Key::of("torch-prelude", parts).to_string())
     }
 }
@@ -77,12 +78,12 @@ impl Builds {
     /// Has a prelude made, if it is not there.
     pub(super) async fn prelude(
         &self,
-        prelude: Prelude,
-        flags: &[String],
+        compiled: &Compiled,
         tools: &Tools,
         variables: &[(OsString, OsString)],
     ) -> Result<(), String> {
-        let folder = self.store.prelude_folder(prelude, flags, tools);
+        let Compiled { prelude, cxx, flags } = compiled;
+        let folder = self.store.prelude_folder(compiled, tools);
         if is_good(&folder) {
             return Ok(());
         }
@@ -106,7 +107,7 @@ impl Builds {
         }
         let rule = format!(
             "rule header\n  command = {} -MD -MF $out.d {} -x c++-header $in -o $out\n",
-            tools.cxx,
+            cxx,
             flags::quoted(flags)
         );
         let edge = format!("build {header}.gch: header {header}\ndefault {header}.gch\n");

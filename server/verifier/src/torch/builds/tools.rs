@@ -4,14 +4,17 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use super::flags;
 use super::ninja::BuildFile;
 
 /// What a build runs.
 pub(super) struct Tools {
-    /// The C++ compiler, as the build file names it.
-    pub cxx: String,
     /// ninja, by its path.
     pub ninja: PathBuf,
+    /// The C++ compiler that nvcc runs, as nvcc would name it; empty where there is no nvcc.
+    pub host_cxx: String,
+    /// Flags that nvcc finds in its variables: what it puts before its own, and behind them.
+    pub nvcc_flags: [Vec<String>; 2],
     /// `CUDA_VERSION` of the toolkit; 0 where there is none.
     pub cuda_version: u32,
     /// Paths, sizes and times of change of all of them: another version has another text.
@@ -27,17 +30,18 @@ impl Tools {
     /// # Errors
     /// Which is not there.
     pub fn find(file: &BuildFile, variables: &[(OsString, OsString)]) -> Result<Self, String> {
-        let path =
-            variables.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, value)| value);
+        let variable = |wanted: &str| {
+            variables.iter().find(|(name, _)| name == wanted).map_or(OsStr::new(""), |(_, value)| value)
+        };
+        let path = variable("PATH");
         let program =
             |name: &str| program(name, path).ok_or_else(|| format!("the program {name} was not found"));
         let ninja = program("ninja")?;
-        let cxx = file.variable("cxx").to_owned();
-        let mut identity = identity(&program(&cxx)?);
+        let mut identity = identity(&program(file.variable("cxx"))?);
         for name in ["as", "ld", "nm", "sed"] {
             identity.push_str(&self::identity(&program(name)?));
         }
-        let mut cuda_version = 0;
+        let (mut cuda_version, mut host_cxx, mut nvcc_flags) = (0, String::new(), Default::default());
         let nvcc = file.variable("nvcc");
         if !nvcc.is_empty() {
             let nvcc = program(nvcc)?;
@@ -50,12 +54,34 @@ impl Tools {
                 identity.push_str(&self::identity(&folder.join(name)));
             }
             cuda_version = version(&folder.join("../include/cuda.h"));
+            nvcc_flags = [words(variable("NVCC_PREPEND_FLAGS"))?, words(variable("NVCC_APPEND_FLAGS"))?];
+            host_cxx = host_compiler(file, &nvcc_flags, variable("NVCC_CCBIN"))?;
+            identity.push_str(&self::identity(&program(&host_cxx)?));
         }
         // `-march=native` means another processor elsewhere.
         let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         identity.extend(processor.lines().find(|line| line.starts_with("flags")));
-        Ok(Self { cxx, ninja, cuda_version, identity })
+        Ok(Self { ninja, host_cxx, nvcc_flags, cuda_version, identity })
     }
+}
+
+/// The C++ compiler that nvcc runs: the one that a flag names, or a variable, or `gcc`. In a folder that is named, it is `gcc` too.
+fn host_compiler(file: &BuildFile, more: &[Vec<String>; 2], variable: &OsStr) -> Result<String, String> {
+    let told = flags::host(&file.nvcc_flags(more)?)?.compiler;
+    let variable = variable.to_str().filter(|name| !name.is_empty());
+    let name = told.as_deref().or(variable).unwrap_or("gcc");
+    if name.contains(['$', '\n']) {
+        return Err("the name of nvcc's C++ compiler has a dollar sign".to_owned());
+    }
+    let is_folder = Path::new(name).is_absolute() && Path::new(name).is_dir();
+    Ok(if is_folder { format!("{}/gcc", name.trim_end_matches('/')) } else { name.to_owned() })
+}
+
+/// The flags in a variable.
+fn words(text: &OsStr) -> Result<Vec<String>, String> {
+    text.to_str()
+        .and_then(|text| shell_words::split(text).ok())
+        .ok_or_else(|| "a variable of nvcc's has flags that can't be told apart".to_owned())
 }
 
 fn program(name: &str, path: &OsStr) -> Option<PathBuf> {
