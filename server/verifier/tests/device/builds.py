@@ -2,10 +2,13 @@
 
     builds.py OUT --builder torch_builds [--others extensions.json] [--seconds 220] [--no-ordinary]
 
+    builds.py summary OUT/builds.jsonl
+
 `torch_builds` is the example of the verifier's crate. Without a GPU nothing is called, and set TORCH_CUDA_ARCH_LIST. `--others` are extensions
 of others, as `builds_collect.py` collects them. A line of JSON for each extension goes to OUT/builds.jsonl; those that stand there are left out.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -14,7 +17,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -38,20 +43,29 @@ def write(folder, name, cpp, cuda, functions, more):
     return folder
 
 
+def run(command, folder):
+    """Runs a program to its end: its exit status, what it printed, and its seconds, by the clock and of processors (its children's too)."""
+    with tempfile.TemporaryFile("w+", errors="replace") as out:
+        began = time.monotonic()
+        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = {"seconds": round(time.monotonic() - began, 2), "processor_seconds": round(used.ru_utime + used.ru_stime, 2)}
+        out.seek(0)
+        return process.returncode, out.read(), seconds
+
+
 def ordinary(folder):
-    began = time.monotonic()
-    done = subprocess.run(["ninja", "-v"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return {"ok": done.returncode == 0, "seconds": round(time.monotonic() - began, 2), "text": "" if done.returncode == 0 else done.stdout[-3000:]}
+    status, text, seconds = run(["ninja", "-v"], folder)
+    return {"ok": status == 0, **seconds, "text": "" if status == 0 else text[-3000:]}
 
 
 def fast(builder, kept, folder):
-    done = subprocess.run([builder, str(kept), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        return {"how": "failed", "seconds": 0, "text": done.stderr[-2000:], "ordinary": []}
-    said = json.loads(done.stdout)
-    said["seconds"] = round(said["seconds"], 2)
-    said["text"] = said["text"][-1500:]
-    return said
+    status, text, seconds = run([builder, str(kept), str(folder)], folder)
+    if status:
+        return {"how": "failed", **seconds, "text": text[-2000:], "ordinary": []}
+    said = json.loads(text.strip().splitlines()[-1])
+    return {**said, **seconds, "text": said["text"][-1500:]}
 
 
 def library(folder):
@@ -76,10 +90,29 @@ def code(path):
     return kernels
 
 
-def said_by(path, case):
-    """What a library binds, and what its functions give; asked in a process of its own."""
-    done = subprocess.run([sys.executable, __file__, "ask", str(path), case], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
-    return done.stdout.strip().splitlines()[-1] if done.returncode == 0 else "failed: " + done.stderr[-800:]
+def said_by(paths, case):
+    """What each library binds, and what its functions give."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, __file__, "ask", folder, case, *map(str, paths)], stderr=subprocess.PIPE, text=True, timeout=200)
+        files = [pathlib.Path(folder, str(number)) for number in range(len(paths))]
+        return [file.read_text() if file.exists() else "failed: " + done.stderr[-800:] for file in files]
+
+
+def ask_all(folder, case, *paths):
+    """Asks each library in a process of its own; torch is imported once for all of them."""
+    import torch  # noqa: F401
+
+    for number, path in enumerate(paths):
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                pathlib.Path(folder, str(number)).write_text(ask(path, case))
+                status = 0
+            except BaseException:  # noqa: BLE001
+                traceback.print_exc()
+            os._exit(status)
+        os.waitpid(child, 0)
 
 
 def ask(path, case):
@@ -105,13 +138,13 @@ def ask(path, case):
                                                                                   repr(values.item()).encode()).hexdigest()])
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-    print(json.dumps({"bound": bound, "results": results}))
+    return json.dumps({"bound": bound, "results": results})
 
 
 def compare(name, folders, case):
     first, second = (library(folder) for folder in folders)
     codes = [code(path) for path in (first, second)]
-    said = [said_by(path, case) for path in (first, second)]
+    said = said_by((first, second), case)
     same_code = None if codes[0] is None else codes[0] == codes[1]
     line = {"same_code": same_code, "kernels": len(codes[0] or ()), "same_bound_and_results": None if all(text.startswith("failed") for text in said) else said[0] == said[1]}
     if same_code is False:
@@ -179,7 +212,8 @@ def main():
             if not arguments.no_ordinary:
                 line["ordinary"] = ordinary(folders[0])
                 line["alone"] = alone
-                line["agree"] = line["ordinary"]["ok"] == (line["fast"]["how"] == "built")
+                # What is left to torch is built as it always was.
+                line["agree"] = line["fast"]["how"] == "ordinary" or line["ordinary"]["ok"] == (line["fast"]["how"] == "built")
                 if line["ordinary"]["ok"] and line["fast"]["how"] == "built":
                     line.update(compare(name, folders, name))
             note(line)
@@ -196,6 +230,11 @@ def main():
         except Exception as error:  # noqa: BLE001
             note({"name": one[0], "from": one[1], "failed": "torch does not write it: " + repr(error)[:400]})
     left = [one for one in left if one[0] in folders_of]
+    # Those that are taken apart first: the rest, nvcc compiles whole either way.
+    texts = {one[0]: str(folders_of[one[0]][1] / "cuda.cu") for one in left if (folders_of[one[0]][1] / "cuda.cu").exists()}
+    looked = subprocess.run([arguments.builder, "--look", *texts.values()], stdout=subprocess.PIPE, text=True, check=True).stdout
+    whole = {line.split("\t")[0] for line in looked.splitlines() if line.split("\t")[1]}
+    left.sort(key=lambda one: (one[1] != "own", texts.get(one[0]) in whole))
     if first and left:
         one_of(left[0], True)
         left = left[1:]
@@ -209,7 +248,7 @@ def summary(lines):
     built = [line for line in every if line.get("fast", {}).get("how") == "built"]
     apart = [line for line in built if not line["fast"]["ordinary"]]
     counts = {
-        "extensions": len(every), "built": len(built), "taken apart": len(apart),
+        "extensions": len(every), "built": len(built), "taken apart": len(apart), "why not": why_not(every),
         "same code": sum(line.get("same_code") is True for line in built), "other code": [line["name"] for line in built if line.get("same_code") is False],
         "same functions and results": sum(bool(line.get("same_bound_and_results")) for line in built),
         "other functions or results": [line["name"] for line in built if line.get("same_bound_and_results") is False],
@@ -217,10 +256,24 @@ def summary(lines):
         "not tried": [line["name"] for line in every if "failed" in line],
     }
     print(json.dumps(counts, indent=1))
+    for line in every:
+        if line.get("alone"):
+            print(json.dumps({way: {key: line[way].get(key) for key in ("seconds", "processor_seconds")} for way in ("first", "fast", "again", "ordinary")}))
+    ratios = sorted(line["ordinary"]["processor_seconds"] / line["fast"]["processor_seconds"] for line in apart if line.get("ordinary", {}).get("ok") and not line["fast"]["found"])
+    if ratios:
+        print("processor time, ordinary by fast, of %d taken apart: lowest %.1f, median %.1f, highest %.1f" % (len(ratios), ratios[0], ratios[len(ratios) // 2], ratios[-1]))
+
+
+def why_not(every):
+    """How many were left to torch, or to nvcc whole, for each reason."""
+    reasons = [reason for line in every for _, reason in line.get("fast", {}).get("ordinary", [])]
+    return dict(collections.Counter(reasons).most_common())
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["ask"]:
-        ask(*sys.argv[2:4])
+        ask_all(*sys.argv[2:])
+    elif sys.argv[1:2] == ["summary"]:
+        summary(pathlib.Path(sys.argv[2]))
     else:
         main()

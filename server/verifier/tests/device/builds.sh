@@ -8,5 +8,5 @@ builder=$1 out=$2 seconds=${3:-220}
 [ -n "$4" ] && others="--others $4"
 command -v ninja >/dev/null || python3 -m pip install -q ninja || true
 cores=$(nproc)
-# nvcc with torch's headers keeps one core busy, two sources an extension.
-exec python3 "$here/builds.py" "$out" --builder "$builder" --seconds "$seconds" --at-once $((cores / 2 > 0 ? cores / 2 : 1)) $others
+# nvcc with torch's headers keeps one core busy for most of an extension's time.
+exec python3 "$here/builds.py" "$out" --builder "$builder" --seconds "$seconds" --at-once "$cores" $others
