@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from . import baseline, calls, drawing, limits, loading, making, oracle, profiling, simulated, timing, values
+from . import baseline, building, calls, drawing, limits, loading, making, oracle, profiling, simulated, timing, values
 from . import captured as own
 from .errors import Refused, describe
 from .wire import Channel
@@ -89,7 +89,12 @@ class Session:
         if request.get("assisted"):
             simulated.build_elsewhere(self._channel)
         self._warm_up()
-        loaded, self._file = loading.load(request, self._device, self._at)
+
+        def prepare() -> None:
+            if request.get("builds"):
+                building.build_elsewhere(self._channel)
+
+        loaded, self._file = loading.load(request, self._device, self._at, prepare)
         self._loaded, self._function = loaded, loaded.function
         module = loaded.module
 

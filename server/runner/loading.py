@@ -59,12 +59,13 @@ def _time_builds(seconds: Dict[str, float]) -> None:
     cpp_extension._jit_compile = timed
 
 
-def import_file(path: str, stands_for: str, seconds: Dict[str, float]) -> Any:
-    """Imports a file under a neutral name."""
+def import_file(path: str, stands_for: str, seconds: Dict[str, float], prepare: Callable[[], None] = lambda: None) -> Any:
+    """Imports a file under a neutral name. One that builds extensions finds `torch.utils.cpp_extension` prepared."""
     name, search = _name_of(stands_for)
     sys.path[0:1] = search
     with open(path, "rb") as file:
         if b"cpp_extension" in file.read():
+            prepare()
             _time_builds(seconds)
     loader = importlib.machinery.SourceFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
@@ -136,7 +137,8 @@ def convert(value: Any, dtype: Any) -> Any:
     return value
 
 
-def load(request: Dict[str, Any], device: own.Device, stage: Callable[[str], None]) -> Tuple[Loaded, Any]:
+def load(request: Dict[str, Any], device: own.Device, stage: Callable[[str], None],
+         prepare: Callable[[], None]) -> Tuple[Loaded, Any]:
     """Imports the file, finds the subject and constructs it under the seed. Also gives the module that was imported."""
     subject = request["subject"]
     path, what = subject["path"], subject["callable"]
@@ -146,7 +148,7 @@ def load(request: Dict[str, Any], device: own.Device, stage: Callable[[str], Non
         os.environ["TORCH_EXTENSIONS_DIR"] = request["build"]
     stage("importing")
     own.seed(request["seed"])
-    file = import_file(path, request.get("stands_for") or path, seconds)
+    file = import_file(path, request.get("stands_for") or path, seconds, prepare)
     if what["kind"] == "statements":
         function = statements.function_of(path, what["lines"], what["reads"], what["sets"], vars(file))
         return Loaded("statements", "lines %d to %d" % tuple(what["lines"]), function, None, seconds), file

@@ -3,6 +3,7 @@
 //! Reference and candidate run in processes of their own (`server/runner`), which know neither seeds nor each other's answers. Here are the
 //! secrets, the clock, the comparison and the verdict.
 
+pub mod builds;
 mod confine;
 pub mod find;
 pub mod host;

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::channel::{Channel, NoLine};
 use super::region::Region;
+use crate::torch::builds::{Answer, Asked as Ordered, Builds};
 
 /// The bytes of one call are no more than these.
 const MOST_BYTES: u64 = 4 << 30;
@@ -65,6 +66,8 @@ pub(super) enum Asked {
     Call {
         extension: usize,
     },
+    /// Builds what torch has written a build file for.
+    Library(Ordered),
 }
 
 /// What a line asks, if it asks.
@@ -81,6 +84,59 @@ pub(super) struct Conversation {
     room: Option<Region>,
 }
 
+/// Who answers.
+#[derive(Clone, Default)]
+pub(super) struct Helpers {
+    /// Builds and calls extensions elsewhere.
+    pub assistant: Option<std::sync::Arc<dyn Assistant>>,
+    /// Builds libraries that the child loads itself.
+    pub builds: Option<std::sync::Arc<Builds>>,
+}
+
+impl Helpers {
+    /// Answers what a line asks. Whether it asked, and somebody was there to answer.
+    pub(super) async fn answer(
+        &self,
+        conversation: &mut Conversation,
+        channel: &mut Channel,
+        line: &[u8],
+    ) -> Result<bool, NoLine> {
+        match (read(line), &self.assistant, &self.builds) {
+            (Some(Asked::Library(ordered)), _, Some(builds)) => {
+                deliver(channel, builds.build(ordered).await).await?;
+                Ok(true)
+            }
+            (None | Some(Asked::Library(_)), ..) | (_, None, _) => Ok(false),
+            (Some(asked), Some(assistant), _) => {
+                conversation.answer(assistant.as_ref(), channel, asked).await?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// Gives a child the bytes of its library, or what there is instead.
+async fn deliver(channel: &mut Channel, answer: Answer) -> Result<(), NoLine> {
+    let (mut said, mut passed) = (json!({ "fds": 0 }), None);
+    match answer {
+        Answer::Built { bytes, name } => {
+            let length = bytes.len();
+            let made = Region::new(length as u64).and_then(|region| region.write(&bytes).map(|()| region));
+            match made {
+                Ok(region) => {
+                    said = json!({ "library": length, "name": name, "fds": 1 });
+                    passed = Some(region);
+                }
+                Err(error) => said["ordinary"] = error.to_string().into(),
+            }
+        }
+        Answer::Wrong(text) => said["wrong"] = text.into(),
+        Answer::Ordinary(reason) => said["ordinary"] = reason.into(),
+    }
+    let descriptors: Vec<_> = passed.iter().map(|region| region.as_fd()).collect();
+    channel.send(&said.to_string(), &descriptors).await.map_err(|_| NoLine::Closed)
+}
+
 impl Conversation {
     /// Answers one question.
     pub(super) async fn answer(
@@ -92,6 +148,7 @@ impl Conversation {
         let refused = |error: std::io::Error| Unassisted::Refused(error.to_string());
         let mut passed = None;
         let said = match asked {
+            Asked::Library(_) => Err(Unassisted::Refused("nothing builds libraries here".to_owned())),
             Asked::Build(extension) => {
                 assistant.build(extension).await.map(|number| json!({ "built": number }))
             }

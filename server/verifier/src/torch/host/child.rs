@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::assist::Assistant;
+use super::assist::{Assistant, Helpers};
 use super::channel::Channel;
 use super::error::ChildError;
 use super::filled::Filled;
@@ -16,6 +16,7 @@ use super::messages::{Batch, Called, Calling, Drawn, Held, Load, Loaded, Made, P
 use super::output::Output;
 use super::slots::{LARGE, Slot, Slots};
 use super::zygote::Link;
+use crate::torch::builds::Builds;
 use crate::torch::values::Values;
 use ask::{Answer, hex};
 
@@ -31,7 +32,7 @@ pub struct Child {
     time_limit: Duration,
     cancel: CancellationToken,
     is_gone: bool,
-    assistant: Option<Arc<dyn Assistant>>,
+    helpers: Helpers,
     slots: Slots,
     /// Where inputs were drawn last.
     held: Held,
@@ -55,7 +56,7 @@ impl Child {
             time_limit,
             cancel,
             is_gone: false,
-            assistant: None,
+            helpers: Helpers::default(),
             slots,
             held,
         }
@@ -68,7 +69,12 @@ impl Child {
 
     /// Has it ask for its CUDA extensions here, from [`Self::load`] on.
     pub fn assist(&mut self, assistant: Arc<dyn Assistant>) {
-        self.assistant = Some(assistant);
+        self.helpers.assistant = Some(assistant);
+    }
+
+    /// Has it ask for the libraries of its extensions here, from [`Self::load`] on.
+    pub fn build_with(&mut self, builds: Arc<Builds>) {
+        self.helpers.builds = Some(builds);
     }
 
     /// What it has printed so far, standard output and standard error together; of much, the beginning and the end.
@@ -104,7 +110,8 @@ impl Child {
             "stands_for": load.stands_for,
             "passes_for_gpu": load.passes_for_gpu,
             "settings_script": load.settings_script,
-            "assisted": self.assistant.is_some(),
+            "assisted": self.helpers.assistant.is_some(),
+            "builds": self.helpers.builds.is_some(),
         });
         let answer = self.ask("loading", request, &[]).await?;
         self.heed(answer.all())

@@ -21,6 +21,7 @@ macro_rules! files {
 files![
     "__init__.py",
     "baseline.py",
+    "building.py",
     "calls.py",
     "captured.py",
     "child.py",

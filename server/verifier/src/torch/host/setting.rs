@@ -11,6 +11,8 @@ use stitch_toolchain::process::{Finished, Program, Scratch};
 use tokio_util::sync::CancellationToken;
 
 use super::python::Python;
+use crate::torch::builds::Builds;
+use stitch_session::folders::Folders;
 
 /// Where tensors live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,6 +148,16 @@ const INHERITED: &[&str] = &[
 ];
 
 impl Setting<'_> {
+    /// What builds the extensions of its processes: in their environment, with sandboxes of its own. Headers that were compiled are kept in
+    /// the user's cache folder.
+    pub fn builds(&self, cache: stitch_session::cache::Cache, cancel: &CancellationToken) -> Builds {
+        let folder = Folders::find().cache.unwrap_or_else(std::env::temp_dir).join("torch").join("builds");
+        let mut readable = vec![self.python.folder.clone()];
+        readable.extend(self.python.prefixes.iter().chain(&self.readable).cloned());
+        let variables = self.variables(&Environment::of_this_process());
+        Builds::new(self.wrap.clone(), variables, readable, folder, cache, cancel.clone())
+    }
+
     /// The environment of a process, without what belongs to the channel.
     pub(super) fn variables(&self, own: &Environment) -> Vec<(OsString, OsString)> {
         let is_inherited = |name: &str| {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
+use crate::torch::builds::{Builds, Seen};
 use crate::torch::host::{Child, ChildError, Filled, Load, Loaded, Role, Setting, Zygote};
 use crate::torch::literal::literal;
 use crate::torch::request::{Request, TorchError};
@@ -18,6 +19,7 @@ use stitch_toolchain::process::Scratch;
 pub(super) struct Side {
     zygote: Zygote,
     build: PathBuf,
+    builds: Option<Arc<Builds>>,
     // Goes with everything in it, after the zygote.
     scratch: Scratch,
 }
@@ -36,8 +38,12 @@ impl Side {
         let scratch = Scratch::new("torch").map_err(system("a scratch folder could not be made"))?;
         let build = scratch.path().join("build");
         std::fs::create_dir_all(&build).map_err(system("a folder for extensions could not be made"))?;
-        let zygote = Zygote::start(&setting(request, role, &scratch, &build), role, cancel).await?;
-        Ok(Self { zygote, build, scratch })
+        let setting = setting(request, role, &scratch, &build);
+        let zygote = Zygote::start(&setting, role, cancel).await?;
+        // On the simulator, extensions are programs of their own.
+        let builds =
+            request.simulation.is_none().then(|| setting.builds(request.cache.clone(), cancel)).map(Arc::new);
+        Ok(Self { zygote, build, builds, scratch })
     }
 
     /// Starts a process of its own for one version, put into another program, with this side's folders: it finds there what was built. It forks nothing.
@@ -61,7 +67,21 @@ impl Side {
 
     /// Forks a process that has loaded nothing.
     pub async fn child(&mut self) -> Result<Child, TorchError> {
-        Ok(self.zygote.child().await?)
+        let mut child = self.zygote.child().await?;
+        self.helped(&mut child);
+        Ok(child)
+    }
+
+    /// Has a child of its role get its extensions as this side's children do.
+    pub fn helped(&self, child: &mut Child) {
+        if let Some(builds) = &self.builds {
+            child.build_with(Arc::clone(builds));
+        }
+    }
+
+    /// How extensions were built.
+    pub fn builds(&self) -> Seen {
+        self.builds.as_ref().map(|builds| builds.seen()).unwrap_or_default()
     }
 
     /// What is loaded, under a seed.
@@ -189,6 +209,7 @@ impl Sides {
             }
         };
         report.loaded(&got);
+        report.builds(&self.candidate.builds());
         let mut pair = Pair { reference, candidate, state: None, dtype, has: [Some(CONSTRUCTED), None] };
         if loaded.kind == "module" && !pair.take_state(&loaded, &got, report).await? {
             return Ok(Opened::Failed);

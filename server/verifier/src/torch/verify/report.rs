@@ -13,6 +13,7 @@ use stitch_findings::{
 use super::blame::Source;
 use super::called::call_of;
 use super::simulation::Simulated;
+use crate::torch::builds::Seen;
 use crate::torch::host::{Loaded, Made, Place};
 use crate::torch::judge::compare::Part;
 use crate::torch::judge::distributions::Distribution;
@@ -260,6 +261,16 @@ impl<'a> Report<'a> {
             Some(true) => self.note("The modules are in training mode."),
             Some(false) => self.note("The modules are in evaluation mode."),
             None => {}
+        }
+    }
+
+    /// Which of the candidate's extensions were built as torch builds them, and why.
+    pub fn builds(&mut self, seen: &Seen) {
+        for (what, reason) in &seen.ordinary {
+            self.note(format!(
+                "{what} was built with all of torch's headers, which takes longer: {}.",
+                cut(reason)
+            ));
         }
     }
 

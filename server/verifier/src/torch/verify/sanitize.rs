@@ -182,6 +182,7 @@ impl Look<'_, '_> {
         };
         let result = match zygote.child().await {
             Ok(mut child) => {
+                side.helped(&mut child);
                 let shared = self.gpu.share().await?;
                 let calls = async {
                     child.load(&load).await?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::super::assist::{self, Conversation};
+use super::super::assist::Conversation;
 use super::super::channel::NoLine;
 use super::super::error::{ChildError, How};
 use super::super::filled::{Filled, check};
@@ -74,16 +74,15 @@ impl Child {
         request["regions"] = self.slots.told();
         let line = request.to_string();
         let began = Instant::now();
-        let assistant = self.assistant.clone();
+        let helpers = self.helpers.clone();
         let exchange = async {
             let mut conversation = Conversation::default();
             self.channel.send(&line, &descriptors).await.map_err(|_| NoLine::Closed)?;
             loop {
                 let line = self.channel.receive(LONGEST_LINE).await?;
-                let Some((assistant, asked)) = assistant.as_deref().zip(assist::read(&line)) else {
+                if !helpers.answer(&mut conversation, &mut self.channel, &line).await? {
                     return Ok(line);
-                };
-                conversation.answer(assistant, &mut self.channel, asked).await?;
+                }
             }
         };
         let outcome = tokio::select! {
