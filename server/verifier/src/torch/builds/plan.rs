@@ -23,7 +23,7 @@ pub(super) struct Tools<'a> {
     /// Flags from nvcc's variables: before its own, and behind them.
     pub nvcc_flags: &'a [Vec<String>; 2],
     /// Where compiled headers lie.
-    pub prelude: &'a dyn Fn(&Compiled) -> PathBuf,
+    pub prelude: &'a (dyn Fn(&Compiled) -> PathBuf + Sync),
 }
 
 /// Headers, and what they are compiled with.
@@ -300,7 +300,7 @@ mod tests {
         );
         // nvcc reads its variables itself.
         assert!(plan.ninja.contains(
-            "device 1.device.cu\n  flags = -DTORCH_EXTENSION_NAME=x --expt-relaxed-constexpr -std=c++17\n"
+            "device 1.device.cu\n  flags = '-DTORCH_EXTENSION_NAME=x' --expt-relaxed-constexpr '-std=c++17'\n"
         ));
         assert!(plan.files["1.host.cpp"].starts_with("#line 1 \"/b/cuda.cu\"\n"));
     }
