@@ -36,6 +36,12 @@ expand = _Base.expand
 as_strided = _Base.as_strided
 to = _Base.to
 mul = torch.mul
+add = torch.add
+uniform_ = _Base.uniform_
+Generator = torch.Generator
+bits_of = _Base.view
+as_real = torch.view_as_real
+as_complex = torch.view_as_complex
 take = torch.take
 equal = torch.equal
 zero_ = _Base.zero_
@@ -64,6 +70,7 @@ get_default_dtype = torch.get_default_dtype
 _seed_torch = torch.manual_seed
 _seed_python = random.seed
 _release = torch.cuda.empty_cache
+_isfinite, _all = torch.isfinite, torch.all
 _synchronize = getattr(torch._C, "_cuda_synchronize", None)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _function_modes = getattr(torch._C, "_len_torch_function_stack", lambda: 0)
@@ -96,6 +103,11 @@ try:
     _mallopt = ctypes.CDLL(None).mallopt
 except (AttributeError, OSError):
     pass
+
+
+def is_finite(tensor: Any) -> bool:
+    """Whether all numbers are finite."""
+    return bool(_all(_isfinite(tensor)))
 
 
 def seed(value: int) -> None:

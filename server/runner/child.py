@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from . import baseline, building, calls, drawing, limits, loading, making, oracle, profiling, simulated, timing, values
+from . import baseline, building, calls, drawing, limits, loading, making, moving, oracle, profiling, simulated, timing, values
 from . import captured as own
 from .errors import Refused, describe
 from .wire import Channel
@@ -152,6 +152,8 @@ class Session:
         self._stage = "setting the state"
         module = self._need().module
         tensors = self._take(request["values"], request["from"])
+        if request["moved"] is not None:
+            tensors = moving.moved(tensors, request["moved"], self._device.torch)
         calls.set_state(module, request["values"]["tree"], tensors)
         self._device.wait()
         return {}

@@ -91,6 +91,56 @@ async fn a_state_goes_from_one_process_to_another_and_must_fit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_processes_move_a_state_alike_by_a_seed() {
+    let Some(python) = python() else { return };
+    let mut reference = Place::new(&python, Role::Reference, LIMIT).await;
+    let mut candidate = Place::new(&python, Role::Candidate, LIMIT).await;
+    let subject = module(&data("moved.py"), "Model");
+    let (mut one, _) = reference.load_with(&Load::new(subject.clone(), 1)).await.unwrap();
+    let (mut two, _) = candidate.load_with(&Load::new(subject, 2)).await.unwrap();
+    let state = one.state().await.unwrap();
+    two.set_state(&state).await.unwrap();
+    let mut moved = Vec::new();
+    for seed in [9, 10, u64::MAX] {
+        one.set_state_again(&state, Some(seed)).await.unwrap();
+        two.set_state_again(&state, Some(seed)).await.unwrap();
+        let found = one.state().await.unwrap();
+        assert_eq!(found, two.state().await.unwrap());
+        assert!(!moved.contains(&found));
+        moved.push(found);
+    }
+    for child in [&mut one, &mut two] {
+        child.set_state_again(&state, None).await.unwrap();
+        assert_eq!(child.state().await.unwrap(), state);
+    }
+
+    let names: Vec<_> = match &state.values.tree {
+        Tree::Dict { items } => items.iter().map(|(name, value)| (name.as_str(), value)).collect(),
+        other => panic!("{other:?}"),
+    };
+    let place = |wanted: &str| {
+        let (_, value) = names.iter().find(|(name, _)| *name == wanted).unwrap();
+        let Tree::Tensor { i } = value else { panic!() };
+        *i
+    };
+    assert_eq!(place("drawn"), place("same"));
+    for moved in &moved {
+        for (name, least, most) in [("ones", 0.5, 2.0), ("zeros", 0.0, 0.5)] {
+            let numbers = read(moved, place(name));
+            assert!(numbers.iter().all(|number| (least..=most).contains(number)), "{name}: {numbers:?}");
+            let mean = numbers.iter().sum::<f32>() / 1000.0;
+            assert!((mean - (least + most) / 2.0).abs() < 0.05, "{name}: {mean}");
+        }
+        for (before, after) in read(&state, place("drawn")).into_iter().zip(read(moved, place("drawn"))) {
+            assert!((0.499..1.501).contains(&(after / before)), "{before} became {after}");
+        }
+        let differ = |name: &str| state.tensor(place(name)) != moved.tensor(place(name));
+        assert!(["long", "short", "brain", "complex"].into_iter().all(differ));
+        assert!(!["unbounded", "nothing", "count"].into_iter().any(differ));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn gradients_and_float64_and_other_types() {
     let Some(python) = python() else { return };
     let mut place = Place::new(&python, Role::Reference, LIMIT).await;

@@ -186,8 +186,24 @@ impl Child {
     /// # Errors
     /// Names that are missing or unexpected, other shapes or types: a `Python` error of the kind `StateError` that lists them.
     pub async fn set_state(&mut self, state: &Filled) -> Result<(), ChildError> {
-        let request = json!({ "do": "set_state", "values": state.values, "from": Slot::State.name() });
-        self.ask("setting the state", request, &[(Slot::State, state)]).await.map(|_| ())
+        self.bring(state, None, true).await
+    }
+
+    /// Sets parameters and buffers to the state that was set last, moved by what a seed gives, or as it was. Its bytes pass only if the process has them
+    /// no longer; two processes that get the same have the same bits.
+    ///
+    /// # Errors
+    /// As for [`Child::set_state`].
+    pub async fn set_state_again(&mut self, state: &Filled, moved: Option<u64>) -> Result<(), ChildError> {
+        let is_gone = !self.slots.has(Slot::State);
+        self.bring(state, moved, is_gone).await
+    }
+
+    async fn bring(&mut self, state: &Filled, moved: Option<u64>, writes: bool) -> Result<(), ChildError> {
+        let from = Slot::State.name();
+        let request = json!({ "do": "set_state", "values": state.values, "from": from, "moved": moved });
+        let written: Vec<_> = writes.then_some((Slot::State, state)).into_iter().collect();
+        self.ask("setting the state", request, &written).await.map(|_| ())
     }
 
     /// Calls the subject.

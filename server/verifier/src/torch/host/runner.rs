@@ -30,6 +30,7 @@ files![
     "limits.py",
     "loading.py",
     "making.py",
+    "moving.py",
     "oracle.py",
     "profiling.py",
     "simulated.py",

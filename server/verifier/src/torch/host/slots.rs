@@ -66,6 +66,11 @@ impl Slots {
         if self.regions.get(&slot).is_none_or(|region| region.size() < size) { size } else { 0 }
     }
 
+    /// Whether there is a region of a purpose.
+    pub(super) fn has(&self, slot: Slot) -> bool {
+        self.regions.contains_key(&slot)
+    }
+
     /// What the child is told of new regions. Their descriptors are [`Slots::descriptors`].
     pub(super) fn told(&self) -> Value {
         let one = |slot: &Slot| json!({ "name": slot.name(), "size": self.regions.get(slot).map_or(0, Region::size) });
@@ -108,11 +113,15 @@ mod tests {
         slots.with_room(Slot::Out, 200).unwrap();
         slots.with_room(Slot::Inputs(true), 0).unwrap();
         assert_eq!(slots.descriptors().len(), 2);
-        assert_eq!(slots.lacks(Slot::State, 7), 7);
+        assert_eq!(
+            (slots.lacks(Slot::State, 7), slots.has(Slot::State), slots.has(Slot::Out)),
+            (7, false, true)
+        );
         slots.with_room(Slot::State, LARGE + 1).unwrap();
         slots.with_room(Slot::Grads, LARGE + 1).unwrap();
         slots.with_room(Slot::Grads, 64).unwrap();
-        assert_eq!(slots.forget_large(), ["state"]);
+        assert_eq!((slots.has(Slot::State), slots.forget_large()), (true, vec!["state"]));
+        assert!(!slots.has(Slot::State));
         let told = slots.told();
         let names: Vec<_> = told.as_array().unwrap().iter().map(|one| (&one["name"], &one["size"])).collect();
         let expected =

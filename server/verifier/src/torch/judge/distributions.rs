@@ -1,7 +1,8 @@
-//! Inputs of other distributions and parameters of other values, made from the reference's own under a secret seed.
+//! Inputs of other distributions, made from the reference's own under a secret seed.
 //!
 //! A candidate that is right only where values are small, or where a weight is one, is right by luck. So floating-point inputs are also scaled,
-//! shifted, and sown with the numbers at which code branches, and parameters are moved off what they were constructed as. Each number
+//! shifted, and sown with the numbers at which code branches; parameters are moved off what they were constructed as, which both processes do by
+//! themselves from the same seed (`moving.py` of the runner). Each number
 //! drawn is a hash of the seed and of its place, so that the order of the work decides nothing.
 
 use super::elements::Element;
@@ -108,23 +109,9 @@ fn edges(dtype: Dtype, bytes: &mut [u8], stream: Stream) {
     });
 }
 
-/// Moves the floating-point tensors of a state off what they were constructed as: each number times 0.5 to 1.5; where all numbers of a tensor are one,
-/// that times the same and 0 to 0.5 more, so that a weight of ones and a bias of zeros are seen. Returns whether there are any.
-pub fn randomise(tensors: &[Tensor], region: &mut [u8], seed: u64) -> bool {
-    let mut any = false;
-    for (number, tensor) in tensors.iter().enumerate() {
-        let Some(bytes) = floating(tensor, region) else { continue };
-        any = true;
-        let factors = Stream::new(seed).child(2 * number as u64);
-        let shifts = Stream::new(seed).child(2 * number as u64 + 1);
-        let size = number_size(tensor.dtype);
-        let constant = bytes.chunks_exact(size).all(|one| *one == bytes[..size]);
-        map(tensor.dtype, bytes, |at, value| {
-            let moved = value * factors.uniform(at as u64, 0.5, 1.5);
-            if constant && value.is_finite() { moved + shifts.uniform(at as u64, 0.0, 0.5) } else { moved }
-        });
-    }
-    any
+/// Whether there is a floating-point tensor with elements.
+pub fn any_floating(tensors: &[Tensor]) -> bool {
+    tensors.iter().any(|tensor| tensor.dtype.is_floating() && tensor.bytes > 0)
 }
 
 /// Fills floating-point tensors with numbers from -1 to 1.
@@ -175,7 +162,7 @@ mod tests {
         let (values, mut bytes) = integers(&[3], &[1, 2, 3]);
         let before = bytes.clone();
         assert!(!change(&values.tensors, &mut bytes, Distribution::Offset(5.0), 1));
-        assert!(!randomise(&values.tensors, &mut bytes, 1));
+        assert!(!any_floating(&values.tensors));
         assert_eq!(bytes, before);
     }
 
@@ -192,27 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_of_ones_and_a_bias_of_zeros_are_moved() {
-        for (value, low, high) in [(1.0, 0.5, 2.0), (0.0, 0.0, 0.5)] {
-            let (values, mut bytes) = floats(Dtype::Float32, &[1000], &vec![value; 1000]);
-            assert!(randomise(&values.tensors, &mut bytes, 9));
-            let moved = numbers(Dtype::Float32, &bytes);
-            assert!(moved.iter().all(|one| (low..=high).contains(one)));
-            assert!(moved.iter().filter(|one| (**one - value).abs() > 1e-3).count() > 900);
-        }
-    }
-
-    #[test]
     fn many_elements_are_changed_each_by_its_own_place() {
         let count = 1_000_003;
         let (values, mut bytes) = floats(Dtype::Float32, &[count], &vec![1.0; 1_000_003]);
-        assert!(randomise(&values.tensors, &mut bytes, 5));
-        let factors = Stream::new(5).child(0);
-        let shifts = Stream::new(5).child(1);
+        fill(&values.tensors, &mut bytes, Stream::new(5));
+        let stream = Stream::new(5).child(0);
         for (at, found) in numbers(Dtype::Float32, &bytes).iter().enumerate() {
-            let at = at as u64;
-            let expected = factors.uniform(at, 0.5, 1.5) + shifts.uniform(at, 0.0, 0.5);
-            assert!((found - expected).abs() < 1e-6, "{at}");
+            assert!((found - stream.uniform(at as u64, -1.0, 1.0)).abs() < 1e-6, "{at}");
         }
     }
 
@@ -224,7 +197,8 @@ mod tests {
             let count = (64 / super::super::elements::parts(dtype)) as u64;
             let draw = |seed| {
                 let (values, mut bytes) = floats(dtype, &[count], &numbers);
-                randomise(&values.tensors, &mut bytes, seed);
+                assert!(any_floating(&values.tensors));
+                fill(&values.tensors, &mut bytes, Stream::new(seed));
                 bytes
             };
             prop_assert_eq!(draw(seed), draw(seed));

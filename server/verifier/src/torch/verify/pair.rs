@@ -149,6 +149,11 @@ pub(super) struct Pair {
 /// The number of the state as constructed.
 pub(super) const CONSTRUCTED: u64 = 0;
 
+/// The seed by which a state is moved off what was constructed.
+fn moved(number: u64) -> Option<u64> {
+    (number != CONSTRUCTED).then_some(number)
+}
+
 /// What opening a pair came to.
 pub(super) enum Opened {
     /// Both are loaded.
@@ -285,19 +290,19 @@ impl Pair {
         Ok(true)
     }
 
-    /// Brings the candidate to a state that is called by a number.
-    pub async fn bring_candidate(&mut self, number: u64, state: Option<&Filled>) -> Result<(), ChildError> {
-        if let Some(state) = state.filter(|_| self.has[1] != Some(number)) {
-            self.candidate.set_state(state).await?;
+    /// Brings the candidate to a state: [`CONSTRUCTED`], or one that it comes to by this number.
+    pub async fn bring_candidate(&mut self, number: u64) -> Result<(), ChildError> {
+        if let Some(state) = self.state.as_ref().filter(|_| self.has[1] != Some(number)) {
+            self.candidate.set_state_again(state, moved(number)).await?;
             self.has[1] = Some(number);
         }
         Ok(())
     }
 
     /// Brings the reference to it.
-    pub async fn bring_reference(&mut self, number: u64, state: Option<&Filled>) -> Result<(), ChildError> {
-        if let Some(state) = state.filter(|_| self.has[0] != Some(number)) {
-            self.reference.set_state(state).await?;
+    pub async fn bring_reference(&mut self, number: u64) -> Result<(), ChildError> {
+        if let Some(state) = self.state.as_ref().filter(|_| self.has[0] != Some(number)) {
+            self.reference.set_state_again(state, moved(number)).await?;
             self.has[0] = Some(number);
         }
         Ok(())

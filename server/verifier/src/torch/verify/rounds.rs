@@ -12,7 +12,7 @@ use crate::torch::host::{Called, Calling, Child, ChildError, Drawn, Filled, lay_
 use crate::torch::judge::View;
 use crate::torch::judge::accuse::Threads;
 use crate::torch::judge::degenerate::Detector;
-use crate::torch::judge::distributions::{Distribution, Stream, change, fill, randomise};
+use crate::torch::judge::distributions::{Distribution, Stream, any_floating, change, fill};
 use crate::torch::judge::elements::shape;
 use crate::torch::request::{Progress, Request, TorchError};
 use crate::torch::values::{Tensor, Tree, Values};
@@ -108,7 +108,7 @@ struct Given {
     /// Whether the reference's process has the inputs as they are.
     unchanged: bool,
     held: crate::torch::host::Held,
-    state: Option<Filled>,
+    /// That of the state.
     number: u64,
     seed: u64,
     grads: Option<Filled>,
@@ -135,7 +135,7 @@ impl Rounds<'_, '_> {
         let of_candidate = Calling { look: planned.look, in_place: self.in_place, ..calling.clone() };
         let of_reference = Calling { held: given.held, again: given.unchanged, keep: true, ..calling };
         // Before any expected value is anywhere.
-        let got = match pair.bring_candidate(given.number, given.state.as_ref()).await {
+        let got = match pair.bring_candidate(given.number).await {
             Ok(()) => {
                 let next = next.filter(|_| !Child::is_large(&given.inputs));
                 let seed = self.secrets.draw();
@@ -218,14 +218,11 @@ impl Rounds<'_, '_> {
             planned.distribution = Distribution::Own;
         }
         let unchanged = planned.distribution == Distribution::Own;
-        let (mut state, mut number) = (pair.state.clone(), CONSTRUCTED);
-        let mut is_randomised = false;
-        if let Some(state) = state.as_mut().filter(|_| planned.randomised) {
-            is_randomised = randomise(&state.values.tensors, &mut state.bytes, self.secrets.draw());
-            if is_randomised {
-                number = self.secrets.draw() | 1;
-                self.report.randomised();
-            }
+        let is_moved = planned.randomised
+            && pair.state.as_ref().is_some_and(|state| any_floating(&state.values.tensors));
+        let number = if is_moved { self.secrets.draw() | 1 } else { CONSTRUCTED };
+        if is_moved {
+            self.report.randomised();
         }
         let grads = self.last.as_ref().filter(|last| self.request.gradients && last.0 == planned.case);
         let grads = grads.and_then(|last| gradients(&last.1, self.secrets.draw()));
@@ -233,11 +230,11 @@ impl Rounds<'_, '_> {
         if self.request.reference.cases.len() > 1 {
             label = format!("of case {}, {label}", planned.case + 1);
         }
-        if is_randomised {
+        if is_moved {
             label.push_str(", other parameters");
         }
         let seed = self.secrets.draw() >> 1;
-        Ok(Given { inputs, unchanged, held, state, number, seed, grads, label })
+        Ok(Given { inputs, unchanged, held, number, seed, grads, label })
     }
 
     async fn reference(
@@ -246,7 +243,7 @@ impl Rounds<'_, '_> {
         drawn: &Given,
         calling: &Calling,
     ) -> Result<Called, ChildError> {
-        pair.bring_reference(drawn.number, drawn.state.as_ref()).await?;
+        pair.bring_reference(drawn.number).await?;
         let called = pair.reference.call(&drawn.inputs, calling).await?;
         pair.reference_changed(&called.state_after);
         Ok(called)

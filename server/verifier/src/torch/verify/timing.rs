@@ -155,32 +155,15 @@ impl Clock<'_, '_> {
     /// Brings both sides to the constructed state and gives them the sets.
     async fn prepare(&mut self, pair: &mut Pair, sets: &[Filled]) -> Result<(), Untimed> {
         pair.forget();
-        let state = pair.state.take();
-        let brought = pair.bring_candidate(CONSTRUCTED, state.as_ref()).await;
-        let brought = match brought {
-            Ok(()) => pair.candidate.prepare(sets, self.request.l2_bytes).await,
-            Err(error) => Err(error),
-        };
-        let brought = match brought {
-            Ok(()) => pair.candidate.give_back().await,
-            Err(error) => Err(error),
-        };
-        let result = match brought {
-            Ok(()) => {
-                let ready = match pair.bring_reference(CONSTRUCTED, state.as_ref()).await {
-                    Ok(()) => pair.reference.prepare(sets, self.request.l2_bytes).await,
-                    Err(error) => Err(error),
-                };
-                let ready = match ready {
-                    Ok(()) => pair.reference.give_back().await,
-                    Err(error) => Err(error),
-                };
-                ready.map_err(of_reference)
-            }
-            Err(error) => Err(self.candidate_failed(error)),
-        };
-        pair.state = state;
-        result
+        let l2_bytes = self.request.l2_bytes;
+        if let Err(error) = pair.bring_candidate(CONSTRUCTED).await {
+            return Err(self.candidate_failed(error));
+        }
+        if let Err(error) = ready(&mut pair.candidate, sets, l2_bytes).await {
+            return Err(self.candidate_failed(error));
+        }
+        pair.bring_reference(CONSTRUCTED).await.map_err(of_reference)?;
+        ready(&mut pair.reference, sets, l2_bytes).await.map_err(of_reference)
     }
 
     fn candidate_failed(&mut self, error: ChildError) -> Untimed {
@@ -366,6 +349,12 @@ pub(super) fn batch(secrets: &mut Secrets, processor: Option<usize>, calls: u64,
         warm: false,
         processor,
     }
+}
+
+/// Gives a process its sets, and takes back what was needed for that.
+async fn ready(child: &mut Child, sets: &[Filled], l2_bytes: u64) -> Result<(), ChildError> {
+    child.prepare(sets, l2_bytes).await?;
+    child.give_back().await
 }
 
 /// One side's turn in a round.

@@ -282,7 +282,7 @@ impl Rounds<'_, '_> {
     ) -> Result<Result<Filled, ChildError>, TorchError> {
         (self.progress)("computing in float64", None);
         let shared = self.gpu.share().await?;
-        let brought = pair.bring_reference(drawn.number, drawn.state.as_ref()).await;
+        let brought = pair.bring_reference(drawn.number).await;
         brought.map_err(|error| TorchError::of_reference(" to take its state", error))?;
         if self.request.place == Place::Cpu {
             return Ok(pair.reference.oracle_held(&drawn.inputs, calling, None).await);
