@@ -7,6 +7,7 @@
 //!
 //! The constants are the same for every kernel and device. Each has its reason; how far the estimates are off is in `docs/estimates.md`.
 
+mod tensor;
 #[cfg(test)]
 mod tests;
 
@@ -70,6 +71,8 @@ pub enum Limiter {
     Integer,
     /// Units for roots, reciprocals, sines, exponentials.
     Special,
+    /// Tensor cores.
+    Tensor,
     /// The time between a warp's instructions: too few warps, or too little of each.
     Latency,
 }
@@ -89,6 +92,7 @@ impl Limiter {
             Self::F64 => "f64 units",
             Self::Integer => "integer units",
             Self::Special => "special function units",
+            Self::Tensor => "tensor cores",
             Self::Latency => "latency",
         }
     }
@@ -130,7 +134,7 @@ pub fn kernel(device: &Device, shape: &Shape, counted: &LaunchCounters) -> Estim
     // The busiest multiprocessor's share.
     let share = blocks.div_ceil(multiprocessors) as f64 / blocks as f64 * all;
     let clock = f64::from(device.clock) * 1e3;
-    let work = Work::of(counted);
+    let work = Work::of(device, counted);
     let cycles = |work: f64| work * share / clock;
     let lanes = f64::from(device.limits.lanes);
     let width = f64::from(WARP);
@@ -155,6 +159,7 @@ pub fn kernel(device: &Device, shape: &Shape, counted: &LaunchCounters) -> Estim
         (Limiter::F64, cycles(work.double * width / doubles)),
         (Limiter::Integer, cycles(work.integer * width / INTEGER)),
         (Limiter::Special, cycles(work.special * width / SPECIAL)),
+        (Limiter::Tensor, cycles(work.tensor)),
         (Limiter::Latency, latency(device, shape, counted) / clock),
     ];
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -163,20 +168,21 @@ pub fn kernel(device: &Device, shape: &Shape, counted: &LaunchCounters) -> Estim
     Estimate { seconds: LAUNCH + longest, limiter, parts }
 }
 
-/// Work by unit: warps' instructions, and sectors and flits between L1 and L2.
+/// Work by unit: warps' instructions, cycles of tensor cores, and sectors and flits between L1 and L2.
 #[derive(Debug, Default)]
 struct Work {
     single: f64,
     double: f64,
     integer: f64,
     special: f64,
+    tensor: f64,
     loaded: f64,
     stored: f64,
 }
 
 impl Work {
     #[allow(clippy::cast_precision_loss)]
-    fn of(counted: &LaunchCounters) -> Self {
+    fn of(device: &Device, counted: &LaunchCounters) -> Self {
         let mut work = Self::default();
         for one in &counted.instructions {
             let warps = one.count.warps as f64;
@@ -189,6 +195,9 @@ impl Work {
                 InstructionClass::F32 | InstructionClass::Half => work.single += warps,
                 InstructionClass::F64 => work.double += warps,
                 InstructionClass::Integer => work.integer += warps,
+                InstructionClass::Tensor => {
+                    work.tensor += warps * tensor::cycles(device, &one.opcode).unwrap_or(0.0);
+                }
                 InstructionClass::Conversion if one.opcode.contains("f64") => work.double += warps,
                 _ => {}
             }
@@ -204,7 +213,7 @@ impl Work {
 }
 
 fn is_load(opcode: &str) -> bool {
-    opcode.starts_with("ld") || opcode.starts_with("cp")
+    ["ld", "cp", "wmma.load"].iter().any(|name| opcode.starts_with(name))
 }
 
 fn is_special(opcode: &str) -> bool {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::counters::Cached;
-use crate::device::DEVICES;
+use crate::device::{DEVICES, Origin, SOURCES};
 
 const MEASURED: &str = include_str!("../../tests/h200/measured.txt");
 /// Counters of the same launches, written by the example `record`.
@@ -167,7 +167,8 @@ fn the_page_is_what_was_measured_and_simulated() {
         .replace("{summary}", &summary(&pairs))
         .replace("{times}", &times(&pairs))
         .replace("{caches}", &caches(&pairs))
-        .replace("{devices}", &devices());
+        .replace("{devices}", &devices())
+        .replace("{sources}", &sources());
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/estimates.md");
     expect_test::expect_file![path].assert_eq(&page);
 }
@@ -263,6 +264,35 @@ fn devices() -> String {
             device.bandwidth() / 1e9,
             single / f64::from(device.limits.single_to_double),
         );
+    }
+    text
+}
+
+fn sources() -> String {
+    let mut text = String::new();
+    for (at, source) in SOURCES.iter().enumerate() {
+        let address =
+            if source.address.is_empty() { String::new() } else { format!(", <{}>", source.address) };
+        let _ = writeln!(text, "{}. {}{address}", at + 1, source.title);
+    }
+    text += "\n| device | numbers | source | in it |\n|---|---|---|---|\n";
+    let mut rows = |name: &str, origins: &[Origin]| {
+        for origin in origins {
+            let number = SOURCES.iter().position(|source| *source == origin.source).unwrap() + 1;
+            let fields =
+                origin.fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "| {name} | {fields} | {number} | {} |", origin.how);
+        }
+    };
+    for device in &DEVICES {
+        rows(device.name, device.sources);
+    }
+    let mut seen = Vec::new();
+    for limits in DEVICES.iter().map(|device| device.limits) {
+        if !seen.contains(&limits.capability) {
+            seen.push(limits.capability);
+            rows(&format!("capability {}.{}", limits.capability.0, limits.capability.1), limits.sources);
+        }
     }
     text
 }
