@@ -64,9 +64,9 @@ then ran on an H200 and here, on up to eight kinds of numbers: near each other, 
 tf32) are as nvcc 13.5 makes them of others; another compiler may sum in another order. A test runs 740 of the lines on their first eight tiles. Not among the lines, and so never compared: `mma` of
 e4m3 and e5m2 with f16 results, which are as the machine code says: a test holds them to instructions of f16.
 
-Where elements of `wmma` lie in fragments is as `mma` has them, and as an H200 has them. A tensor map is what `cuTensorMapEncodeTiled` of the simulator's runtime makes
-(asked for by `cudaGetDriverEntryPoint`): tiles of one to five dimensions, with or without swizzle, not interleaved. Copies in bulk and by
-maps are done at once, and a barrier is told of their bytes. What they read and write is checked for bounds, for values that nobody wrote and, within a
+Where elements of `wmma` lie in fragments is as `mma` has them, and as an H200 has them. A tensor map is what `cuTensorMapEncodeTiled` or `cuTensorMapEncodeIm2col` of the simulator's runtime makes
+(asked for by `cudaGetDriverEntryPoint`): tiles of one to five dimensions, or pixels of images of three to five (im2col), with or without swizzle, not interleaved. The
+order of pixels is that of the PTX ISA's text and examples, and was compared with no device. Copies in bulk and by maps are done at once, and a barrier is told of their bytes. What they read and write is checked for bounds, for values that nobody wrote and, within a
 block, for races, as any access is; that a fence between proxies is missing is not seen. Of the blocks of a cluster, memory
 that they share is checked for bounds alone.
 ";

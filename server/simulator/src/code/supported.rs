@@ -57,7 +57,7 @@ static TABLE: &[Support] = table! {
     "cnot" alu::lanes: "b16 to b64",
     "copysign" alu::lanes: "f32, f64",
     "cos" alu::lanes: ".approx.f32; .ftz",
-    "cp" memory::copy_async: ".async of 4, 8, 16 bytes (.ca, .cg), .bulk (.multicast::cluster), .bulk.tensor of 1d to 5d (tiles, swizzled or not), .commit_group, .wait_group, .wait_all, .mbarrier.arrive: copied at once; .reduce.async.bulk, of tensors too",
+    "cp" memory::copy_async: ".async of 4, 8, 16 bytes (.ca, .cg), .bulk (.multicast::cluster), .bulk.tensor of 1d to 5d (tiles and .im2col, swizzled or not), .commit_group, .wait_group, .wait_all, .mbarrier.arrive: copied at once; .reduce.async.bulk, of tensors too",
     "createpolicy" memory::policy: "accepted; a policy changes nothing",
     "cvt" alu::lanes: "all integers; f16, bf16, tf32, f32, f64; pairs; e4m3x2, e5m2x2; rounding, .ftz, .sat; .pack",
     "cvta" memory::convert_address: "all spaces, both ways",
