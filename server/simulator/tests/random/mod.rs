@@ -6,7 +6,7 @@
 //! all compilers, all levels of optimisation and all devices must agree.
 //!
 //! Kernels 0 to 279 ran on an H200, as machine code of nvcc -O3, and printed what the simulator prints of PTX of nvcc -O3. The host's program
-//! differs from both in 85 and 114, where -G agrees with it, and in 118 and 276, where -G agrees with the H200.
+//! differs from both in 85 and 114, where -G agrees with it.
 
 #![allow(dead_code)] // The test and the example each use a part.
 
