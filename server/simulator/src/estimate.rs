@@ -26,10 +26,11 @@ const FROM_L2: f64 = 64.0;
 const FLIT: f64 = 1.65;
 /// Cycles between two updates of one line by atomics. `count_contended` and `histogram_atomic` took an H200 1.3 and 1.45.
 const UPDATE: f64 = 1.4;
-/// Cycles until a load's value is there, from the L1 (and shared memory), the L2 and memory. Source: Luo et al., "Dissecting the NVIDIA Hopper Architecture
-/// through Microbenchmarking", arXiv 2501.12084, rounded; 740 is what a lone warp's load takes in `small_grid` of `lines.cu`.
+/// Cycles until a load's value is there, from the L1 (and shared memory), the L2 and memory. Source of two: Luo et al., "Dissecting the NVIDIA Hopper Architecture
+/// through Microbenchmarking", arXiv 2501.12084, rounded.
 const L1_LATENCY: f64 = 35.0;
 const L2_LATENCY: f64 = 270.0;
+/// What a lone warp's load takes an H200 in `small_grid` of `lines.cu`.
 const DRAM_LATENCY: f64 = 740.0;
 /// Cycles until the next instruction that needs a result can go: "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking",
 /// arXiv 1804.06826, for most arithmetic.

@@ -75,9 +75,8 @@ const RANDOM: &str = "
 ## Random kernels beside those of an H200
 
 280 random kernels (`server/simulator/tests/random`, numbers 0 to 279: branches that diverge, loops, calls, local arrays, shuffles, votes, shared memory, atomics) ran
-on an H200 as machine code of nvcc -O3, and here as PTX of nvcc -O3: all 280 print the same. What the host's C++ compiler makes of the same text prints the same in 276.
-Without optimisation (-G), 85 and 114 print here what the host prints, so that nvcc's optimiser makes the difference. 118 and 276 print the same with -G and -O3, and
-something else on the host; why is not known. The sanitizers of g++ (undefined behaviour, addresses) find nothing in the four.
+on an H200 as machine code of nvcc -O3, and here as PTX of nvcc -O3: all 280 print the same. What the host's C++ compiler makes of the same text prints the same in 278:
+85 and 114 print that here without optimisation (-G), so that nvcc's optimiser makes the difference.
 ";
 
 const COMPARED: &str = "
