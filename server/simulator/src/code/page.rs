@@ -75,8 +75,9 @@ const RANDOM: &str = "
 ## Random kernels beside those of an H200
 
 280 random kernels (`server/simulator/tests/random`, numbers 0 to 279: branches that diverge, loops, calls, local arrays, shuffles, votes, shared memory, atomics) ran
-on an H200 as machine code of nvcc -O3, and here as PTX of nvcc -O3: all 280 print the same. What the host's C++ compiler makes of the same text prints the same in 278:
-85 and 114 print that here without optimisation (-G), so that nvcc's optimiser makes the difference.
+on an H200 as machine code of nvcc -O3, and here as PTX of nvcc -O3: all 280 print the same. What the host's C++ compiler makes of the same text prints the same in 278.
+85 and 114 take the minimum or the maximum of zeros of both signs, written as constants: C++ leaves open which zero it is, nvcc's optimiser takes the first, and the
+instruction (here too, without optimisation) -0 for the minimum and +0 for the maximum, as the host's text has it.
 ";
 
 const COMPARED: &str = "
