@@ -172,7 +172,7 @@ fn the_page_is_what_was_measured_and_simulated() {
     let (pairs, held_out) = (pairs(), held_out::pairs());
     let page = PAGE
         .replace("{apart}", &held_out::apart(&pairs, &held_out))
-        .replace("{held_out}", &times(&held_out))
+        .replace("{held_out}", &held_out::tables(&held_out))
         .replace("{summary}", &summary(&pairs))
         .replace("{times}", &times(&pairs))
         .replace("{caches}", &caches(&pairs))
