@@ -66,7 +66,7 @@ e4m3 and e5m2 with f16 results, which are as the machine code says: a test holds
 
 Where elements of `wmma` lie in fragments is as `mma` has them, and as an H200 has them. A tensor map is what `cuTensorMapEncodeTiled` or `cuTensorMapEncodeIm2col` of the simulator's runtime makes
 (asked for by `cudaGetDriverEntryPoint`): tiles of one to five dimensions, or pixels of images of three to five (im2col), with or without swizzle, not interleaved. The
-order of pixels is that of the PTX ISA's text and examples, and was compared with no device. Copies in bulk and by maps are done at once, and a barrier is told of their bytes. What they read and write is checked for bounds, for values that nobody wrote and, within a
+order of pixels is that of the PTX ISA's text and examples; no device was compared, but a convolution of CUTLASS does with it what the host computes (`docs/simulator-programs.md`). Copies in bulk and by maps are done at once, and a barrier is told of their bytes. What they read and write is checked for bounds, for values that nobody wrote and, within a
 block, for races, as any access is; that a fence between proxies is missing is not seen. Of the blocks of a cluster, memory
 that they share is checked for bounds alone.
 ";
