@@ -85,6 +85,14 @@ fn pixels_of_images_come_and_go_in_the_order_of_the_filter() {
 }
 
 #[test]
+fn sparse_rows_of_warpgroups_are_spread() {
+    let outcome = run(&["sparse_groups.cu"], &["-gencode", "arch=compute_90a,code=compute_90a"]);
+    let right: String = (0..4).map(|kind| format!("{kind}: cudaSuccess, 0 wrong\n")).collect();
+    assert_eq!(outcome.out, right, "{:?}", outcome.report.faults);
+    assert!(outcome.report.defects.is_empty(), "{:?}", outcome.report.defects);
+}
+
+#[test]
 fn a_program_without_ptx_is_told_what_to_build() {
     let outcome =
         run(&["separate_a.cu", "separate_b.cu"], &["-rdc=true", "-gencode", "arch=compute_80,code=sm_80"]);

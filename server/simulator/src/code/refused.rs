@@ -25,10 +25,7 @@ static TABLE: &[Refused] = &[
         why: "textures and surfaces",
     },
     Refused { opcodes: &["tcgen05"], why: "tensor cores of sm_100 and later" },
-    Refused {
-        opcodes: &["tensormap", "wgmma.mma_async.sp"],
-        why: "changes of tensor maps by kernels, sparse matrices of warpgroups",
-    },
+    Refused { opcodes: &["tensormap"], why: "changes of tensor maps by kernels" },
     Refused {
         opcodes: &[
             "cp.async.bulk.tensor.im2col::w",

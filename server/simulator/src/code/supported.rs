@@ -154,7 +154,7 @@ static TABLE: &[Support] = table! {
     "vsub" video::scalar: "one value: parts, .sat, second operation",
     "vsub2" video::packed: "all",
     "vsub4" video::packed: "all",
-    "wgmma" group::wgmma: ".mma_async of f16, bf16, tf32, e4m3, e5m2, s8, u8 (not sparse); .fence, .commit_group, .wait_group",
+    "wgmma" group::wgmma: ".mma_async of f16, bf16, tf32, e4m3, e5m2, s8, u8, .sp; .fence, .commit_group, .wait_group",
     "wmma" matrix::wmma: ".load, .store, .mma; f16, bf16, tf32, f64, s8, u8, s4, u4, b1 in all shapes",
     "xor" alu::logic: "pred, b16 to b64",
 };
