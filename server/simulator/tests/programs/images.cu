@@ -1,4 +1,4 @@
-// Pixels of images go to shared memory and back by tensor maps of cuTensorMapEncodeIm2col, beside a host that moves the filter's base a step at a time.
+// Pixels of images go to shared memory and back by tensor maps of cuTensorMapEncodeIm2col, beside a host that moves the filter's base a step at a time. An H200 prints the same.
 #include <cstdio>
 #include <cstring>
 #include <cuda.h>

@@ -42,8 +42,8 @@ empty caches.",
     },
     Program {
         name: "held_out",
-        about: "kernels of many kinds, written for this (`server/simulator/tests/h200/held_out/main.cu`), timed by events, with the L2 overwritten before every
-launch.",
+        about: "kernels of many kinds, written for this and simulated before they were measured (`server/simulator/tests/h200/held_out/main.cu`), the
+durations of Nsight Compute, clocks free and caches flushed before each kernel.",
         recorded: include_str!("../../../tests/h200/held_out.txt"),
     },
 ];
