@@ -5,10 +5,12 @@
 
 pub mod attributes;
 pub(crate) mod occupancy;
+mod sources;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use sources::{Origin, SOURCES, Source};
 pub use table::DEVICES;
 
 /// A device.
@@ -44,12 +46,11 @@ pub struct Device {
     pub ecc: bool,
     /// What a multiprocessor holds.
     pub limits: &'static Limits,
+    /// Where these numbers are from: every field is named once, `name`, `product` and `limits` aside.
+    pub sources: &'static [Origin],
 }
 
 /// What a multiprocessor of a compute capability holds.
-///
-/// Sources: "Technical Specifications per Compute Capability" and "Arithmetic Instructions" in the CUDA C++ Programming Guide
-/// 13; allocation units from `cuda_occupancy.h` of CUDA 13.5.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Compute capability.
@@ -72,11 +73,14 @@ pub struct Limits {
     pub single_to_double: u32,
     /// Single-precision multiply-adds a clock cycle.
     pub lanes: u32,
+    /// Where these numbers are from: every field is named once.
+    pub sources: &'static [Origin],
 }
 
-/// Sizes that the shared part of the unified memory may have, in KiB; the rest is L1 cache. A device stops at its [`Limits::shared`].
+/// Sizes that the shared part of the unified memory may have, in KiB; the rest is L1 cache. A device stops at its [`Limits::shared`], which is
+/// a size too (96 of Volta).
 /// Sources: the tuning guides for Volta, Ampere, Ada, Hopper and Blackwell, "Unified Shared Memory/L1/Texture Cache".
-pub const CARVEOUTS: [u32; 10] = [0, 8, 16, 32, 64, 96, 100, 132, 164, 228];
+pub const CARVEOUTS: [u32; 10] = [0, 8, 16, 32, 64, 100, 132, 164, 196, 228];
 /// Threads of a warp.
 pub const WARP: u32 = 32;
 /// Most threads of a block.

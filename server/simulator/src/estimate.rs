@@ -7,6 +7,7 @@
 //!
 //! The constants are the same for every kernel and device. Each has its reason; how far the estimates are off is in `docs/estimates.md`.
 
+mod tensor;
 #[cfg(test)]
 mod tests;
 
@@ -25,10 +26,11 @@ const FROM_L2: f64 = 64.0;
 const FLIT: f64 = 1.65;
 /// Cycles between two updates of one line by atomics. `count_contended` and `histogram_atomic` took an H200 1.3 and 1.45.
 const UPDATE: f64 = 1.4;
-/// Cycles until a load's value is there, from the L1 (and shared memory), the L2 and memory. Source: Luo et al., "Dissecting the NVIDIA Hopper Architecture
-/// through Microbenchmarking", arXiv 2501.12084, rounded; 740 is what a lone warp's load takes in `small_grid` of `lines.cu`.
+/// Cycles until a load's value is there, from the L1 (and shared memory), the L2 and memory. Source of two: Luo et al., "Dissecting the NVIDIA Hopper Architecture
+/// through Microbenchmarking", arXiv 2501.12084, rounded.
 const L1_LATENCY: f64 = 35.0;
 const L2_LATENCY: f64 = 270.0;
+/// What a lone warp's load takes an H200 in `small_grid` of `lines.cu`.
 const DRAM_LATENCY: f64 = 740.0;
 /// Cycles until the next instruction that needs a result can go: "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking",
 /// arXiv 1804.06826, for most arithmetic.
@@ -70,6 +72,8 @@ pub enum Limiter {
     Integer,
     /// Units for roots, reciprocals, sines, exponentials.
     Special,
+    /// Tensor cores.
+    Tensor,
     /// The time between a warp's instructions: too few warps, or too little of each.
     Latency,
 }
@@ -89,6 +93,7 @@ impl Limiter {
             Self::F64 => "f64 units",
             Self::Integer => "integer units",
             Self::Special => "special function units",
+            Self::Tensor => "tensor cores",
             Self::Latency => "latency",
         }
     }
@@ -130,7 +135,7 @@ pub fn kernel(device: &Device, shape: &Shape, counted: &LaunchCounters) -> Estim
     // The busiest multiprocessor's share.
     let share = blocks.div_ceil(multiprocessors) as f64 / blocks as f64 * all;
     let clock = f64::from(device.clock) * 1e3;
-    let work = Work::of(counted);
+    let work = Work::of(device, counted);
     let cycles = |work: f64| work * share / clock;
     let lanes = f64::from(device.limits.lanes);
     let width = f64::from(WARP);
@@ -155,6 +160,7 @@ pub fn kernel(device: &Device, shape: &Shape, counted: &LaunchCounters) -> Estim
         (Limiter::F64, cycles(work.double * width / doubles)),
         (Limiter::Integer, cycles(work.integer * width / INTEGER)),
         (Limiter::Special, cycles(work.special * width / SPECIAL)),
+        (Limiter::Tensor, cycles(work.tensor)),
         (Limiter::Latency, latency(device, shape, counted) / clock),
     ];
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -163,20 +169,21 @@ pub fn kernel(device: &Device, shape: &Shape, counted: &LaunchCounters) -> Estim
     Estimate { seconds: LAUNCH + longest, limiter, parts }
 }
 
-/// Work by unit: warps' instructions, and sectors and flits between L1 and L2.
+/// Work by unit: warps' instructions, cycles of tensor cores, and sectors and flits between L1 and L2.
 #[derive(Debug, Default)]
 struct Work {
     single: f64,
     double: f64,
     integer: f64,
     special: f64,
+    tensor: f64,
     loaded: f64,
     stored: f64,
 }
 
 impl Work {
     #[allow(clippy::cast_precision_loss)]
-    fn of(counted: &LaunchCounters) -> Self {
+    fn of(device: &Device, counted: &LaunchCounters) -> Self {
         let mut work = Self::default();
         for one in &counted.instructions {
             let warps = one.count.warps as f64;
@@ -189,6 +196,9 @@ impl Work {
                 InstructionClass::F32 | InstructionClass::Half => work.single += warps,
                 InstructionClass::F64 => work.double += warps,
                 InstructionClass::Integer => work.integer += warps,
+                InstructionClass::Tensor => {
+                    work.tensor += warps * tensor::cycles(device, &one.opcode).unwrap_or(0.0);
+                }
                 InstructionClass::Conversion if one.opcode.contains("f64") => work.double += warps,
                 _ => {}
             }
@@ -204,7 +214,7 @@ impl Work {
 }
 
 fn is_load(opcode: &str) -> bool {
-    opcode.starts_with("ld") || opcode.starts_with("cp")
+    ["ld", "cp", "wmma.load"].iter().any(|name| opcode.starts_with(name))
 }
 
 fn is_special(opcode: &str) -> bool {

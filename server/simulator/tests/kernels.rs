@@ -76,6 +76,23 @@ fn tensor_maps_come_from_the_driver() {
 }
 
 #[test]
+fn pixels_of_images_come_and_go_in_the_order_of_the_filter() {
+    let outcome = run(&["images.cu"], &["-arch=sm_90a"]);
+    let expected =
+        "found 0, 0 errors, 0 wrong of 36480\nwritten: cudaSuccess, 0\nadded: cudaSuccess, 0\n1 1 1 1 1 \n";
+    assert_eq!(outcome.out, expected, "{:?}", outcome.report.faults);
+    assert!(outcome.report.defects.is_empty(), "{:?}", outcome.report.defects);
+}
+
+#[test]
+fn sparse_rows_of_warpgroups_are_spread() {
+    let outcome = run(&["sparse_groups.cu"], &["-gencode", "arch=compute_90a,code=compute_90a"]);
+    let right: String = (0..4).map(|kind| format!("{kind}: cudaSuccess, 0 wrong\n")).collect();
+    assert_eq!(outcome.out, right, "{:?}", outcome.report.faults);
+    assert!(outcome.report.defects.is_empty(), "{:?}", outcome.report.defects);
+}
+
+#[test]
 fn a_program_without_ptx_is_told_what_to_build() {
     let outcome =
         run(&["separate_a.cu", "separate_b.cu"], &["-rdc=true", "-gencode", "arch=compute_80,code=sm_80"]);

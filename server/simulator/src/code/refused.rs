@@ -25,9 +25,14 @@ static TABLE: &[Refused] = &[
         why: "textures and surfaces",
     },
     Refused { opcodes: &["tcgen05"], why: "tensor cores of sm_100 and later" },
+    Refused { opcodes: &["tensormap"], why: "changes of tensor maps by kernels" },
     Refused {
-        opcodes: &["tensormap", "cp.async.bulk.tensor.im2col", "wgmma.mma_async.sp"],
-        why: "changes of tensor maps by kernels, tensors in the mode im2col, sparse matrices of warpgroups",
+        opcodes: &[
+            "cp.async.bulk.tensor.im2col::w",
+            "cp.async.bulk.tensor.tile::gather4",
+            "cp.async.bulk.tensor.tile::scatter4",
+        ],
+        why: "modes of tensors that came with sm_100",
     },
     Refused {
         opcodes: &["multimem", "st.bulk", "clusterlaunchcontrol"],

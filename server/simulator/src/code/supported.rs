@@ -57,7 +57,7 @@ static TABLE: &[Support] = table! {
     "cnot" alu::lanes: "b16 to b64",
     "copysign" alu::lanes: "f32, f64",
     "cos" alu::lanes: ".approx.f32; .ftz",
-    "cp" memory::copy_async: ".async of 4, 8, 16 bytes (.ca, .cg), .bulk (.multicast::cluster), .bulk.tensor of 1d to 5d (tiles, swizzled or not), .commit_group, .wait_group, .wait_all, .mbarrier.arrive: copied at once; .reduce.async.bulk, of tensors too",
+    "cp" memory::copy_async: ".async of 4, 8, 16 bytes (.ca, .cg), .bulk (.multicast::cluster), .bulk.tensor of 1d to 5d (tiles and .im2col, swizzled or not), .commit_group, .wait_group, .wait_all, .mbarrier.arrive: copied at once; .reduce.async.bulk, of tensors too",
     "createpolicy" memory::policy: "accepted; a policy changes nothing",
     "cvt" alu::lanes: "all integers; f16, bf16, tf32, f32, f64; pairs; e4m3x2, e5m2x2; rounding, .ftz, .sat; .pack",
     "cvta" memory::convert_address: "all spaces, both ways",
@@ -154,7 +154,7 @@ static TABLE: &[Support] = table! {
     "vsub" video::scalar: "one value: parts, .sat, second operation",
     "vsub2" video::packed: "all",
     "vsub4" video::packed: "all",
-    "wgmma" group::wgmma: ".mma_async of f16, bf16, tf32, e4m3, e5m2, s8, u8 (not sparse); .fence, .commit_group, .wait_group",
+    "wgmma" group::wgmma: ".mma_async of f16, bf16, tf32, e4m3, e5m2, s8, u8, .sp; .fence, .commit_group, .wait_group",
     "wmma" matrix::wmma: ".load, .store, .mma; f16, bf16, tf32, f64, s8, u8, s4, u4, b1 in all shapes",
     "xor" alu::logic: "pred, b16 to b64",
 };

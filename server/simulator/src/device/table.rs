@@ -1,18 +1,9 @@
 //! The table.
 //!
-//! Sources. H200: what `cudaDeviceGetAttribute` said on one (driver 580.159). The others: NVIDIA's data sheets and
-//! architecture white papers (H100 SXM5, A100 SXM4 80 GB, A10G, "Ada GPU Architecture", V100 SXM2 16 GB, T4); their memory is
-//! the capacity on the data sheet, of which a real device keeps a few percent for itself. L4: its data sheet (58 multiprocessors,
-//! 24 GB, 300 GB/s, 121 TFLOPS of dense f16), boost clock, bus and L2 as topcpu.net lists them. B200: what the driver said on one (pytorch/ao, pull request 4002: bus, memory clock, L2, multiprocessors, memory);
-//! clock such that its 148 multiprocessors make the 75 TFLOPS of f32 of the data sheet. RTX PRO 6000: NVIDIA's announcement at GTC
-//! 2025 (188 multiprocessors, 96 GB, 1,792 GB/s, 125 TFLOPS, which makes 2.6 GHz; 128 MB of L2). What of the L2 these may set aside was not found
-//! out, so they offer nothing.
-//!
-//! Unified memory: the tuning guides of each architecture (128 KiB on Volta, 192 on A100, 128 on GA10x and Ada, 256 on Hopper and
-//! B200, 128 on RTX PRO 6000; 96 on Turing). Halves of the L2: "NVIDIA A100 Tensor Core GPU Architecture", "A100 L2 Cache", and the same since
-//! in its successors; that both keep copies is seen in what an H200 writes back (`docs/estimates.md`). Tensor cores: the dense f16
-//! rates of the data sheets, divided by clock and multiprocessors.
+//! Each row says where its numbers are from (`sources`); the documents are in `sources.rs`. Memory is the capacity on the data sheet, of which a real
+//! device keeps a few percent for itself, except where a driver's number was at hand.
 
+use super::sources::*;
 use super::{Device, Limits};
 
 const KIB: u32 = 1024;
@@ -22,6 +13,7 @@ const GIB: u64 = 1 << 30;
 #[rustfmt::skip]
 const fn limits(
     capability: (u32, u32), threads: u32, blocks: u32, [unified_kib, shared_kib, optin_kib]: [u32; 3], single_to_double: u32, lanes: u32,
+    guide: &'static [Origin],
 ) -> Limits {
     let modern = capability.0 >= 8;
     Limits {
@@ -32,18 +24,39 @@ const fn limits(
         shared_reserved: if modern { KIB } else { 0 },
         shared_unit: if modern { 128 } else { 256 },
         single_to_double, lanes,
+        sources: guide,
     }
 }
 
+/// The sources of a capability's limits, of which the size of the unified memory is in the guide of its architecture.
+macro_rules! guide {
+    ($guide:ident) => {
+        &[
+            from(
+                &CAPABILITIES,
+                "\"Technical Specifications per Compute Capability\"",
+                &["capability", "threads", "blocks", "shared", "shared_optin"],
+            ),
+            from(
+                &CAPABILITIES,
+                "\"Arithmetic Instructions\", results a cycle and multiprocessor",
+                &["single_to_double", "lanes"],
+            ),
+            from(&OCCUPANCY, "allocation of shared memory", &["shared_reserved", "shared_unit"]),
+            from(&$guide, "\"Unified Shared Memory/L1/Texture Cache\"", &["unified"]),
+        ]
+    };
+}
+
 //                                capability threads blocks unified shared a block  64-bit  lanes
-static VOLTA: Limits = limits((7, 0), 2048, 32, [128, 96, 96], 2, 64);
-static TURING: Limits = limits((7, 5), 1024, 16, [96, 64, 64], 32, 64);
-static AMPERE: Limits = limits((8, 0), 2048, 32, [192, 164, 163], 2, 64);
-static AMPERE_GA10X: Limits = limits((8, 6), 1536, 16, [128, 100, 99], 64, 128);
-static ADA: Limits = limits((8, 9), 1536, 24, [128, 100, 99], 64, 128);
-static HOPPER: Limits = limits((9, 0), 2048, 32, [256, 228, 227], 2, 128);
-static BLACKWELL: Limits = limits((10, 0), 2048, 32, [256, 228, 227], 2, 128);
-static BLACKWELL_GB20X: Limits = limits((12, 0), 1536, 24, [128, 100, 99], 64, 128);
+static VOLTA: Limits = limits((7, 0), 2048, 32, [128, 96, 96], 2, 64, guide!(VOLTA_GUIDE));
+static TURING: Limits = limits((7, 5), 1024, 16, [96, 64, 64], 32, 64, guide!(TURING_GUIDE));
+static AMPERE: Limits = limits((8, 0), 2048, 32, [192, 164, 163], 2, 64, guide!(AMPERE_GUIDE));
+static AMPERE_GA10X: Limits = limits((8, 6), 1536, 16, [128, 100, 99], 64, 128, guide!(AMPERE_GUIDE));
+static ADA: Limits = limits((8, 9), 1536, 24, [128, 100, 99], 64, 128, guide!(ADA_GUIDE));
+static HOPPER: Limits = limits((9, 0), 2048, 32, [256, 228, 227], 2, 128, guide!(HOPPER_GUIDE));
+static BLACKWELL: Limits = limits((10, 0), 2048, 32, [256, 228, 227], 2, 128, guide!(BLACKWELL_GUIDE));
+static BLACKWELL_GB20X: Limits = limits((12, 0), 1536, 24, [128, 100, 99], 64, 128, guide!(BLACKWELL_GUIDE));
 
 /// Every device that can be simulated, the newest first.
 pub static DEVICES: [Device; 10] = [
@@ -63,6 +76,26 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 4,
         ecc: true,
         limits: &BLACKWELL,
+        sources: &[
+            from(&CUDA_GPUS, "10.0", &["capability"]),
+            from(
+                &B200_QUERY,
+                "7680 bits, 3996 MHz, 178.35 GiB, 126.5 MiB, 148, ECC",
+                &["multiprocessors", "memory", "memory_clock", "bus_width", "l2", "ecc"],
+            ),
+            from(&B200_SHEET, "75 TFLOPS of f32 / (148 · 128 · 2)", &["clock"]),
+            from(
+                &B200_SHEET,
+                "2.25 PFLOPS of dense f16 / (148 · 1.86 GHz · 2), to a power of two",
+                &["tensor"],
+            ),
+            from(&BLACKWELL_GUIDE, "two dies, one L2 each", &["l2_parts"]),
+            from(
+                &NOT_PUBLISHED,
+                "as in the other devices; nothing to set aside",
+                &["copy_engines", "persisting_l2"],
+            ),
+        ],
     },
     Device {
         name: "rtxpro6000",
@@ -80,6 +113,26 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 2,
         ecc: true,
         limits: &BLACKWELL_GB20X,
+        sources: &[
+            from(&CUDA_GPUS, "12.0", &["capability"]),
+            from(
+                &RTXPRO_SHEET,
+                "24,064 cores / 128; 96 GB with ECC; 512 bits; 1792 GB/s / (512 bits · 2)",
+                &["multiprocessors", "memory", "memory_clock", "bus_width", "ecc"],
+            ),
+            from(&RTXPRO_SHEET, "125 TFLOPS of f32 / (188 · 128 · 2)", &["clock"]),
+            from(
+                &RTXPRO_SHEET,
+                "4000 TOPS of sparse FP4, an eighth of it for dense f16, / (188 · 2.6 GHz · 2), to a power of two",
+                &["tensor"],
+            ),
+            from(&RTXPRO_NEWS, "128 MB, one for all", &["l2", "l2_parts"]),
+            from(
+                &NOT_PUBLISHED,
+                "as in the RTX 4090; nothing to set aside",
+                &["copy_engines", "persisting_l2"],
+            ),
+        ],
     },
     Device {
         name: "h200",
@@ -97,6 +150,30 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 3,
         ecc: true,
         limits: &HOPPER,
+        sources: &[
+            from(
+                &H200_QUERY,
+                "as it said",
+                &[
+                    "capability",
+                    "multiprocessors",
+                    "memory",
+                    "clock",
+                    "memory_clock",
+                    "bus_width",
+                    "l2",
+                    "persisting_l2",
+                    "copy_engines",
+                    "ecc",
+                ],
+            ),
+            from(&H100_PAPER, "\"H100 SM Architecture\": 4 tensor cores of 512 multiply-adds", &["tensor"]),
+            from(
+                &A100_PAPER,
+                "\"A100 L2 Cache\": two partitions; the H200 writes back as if so (below)",
+                &["l2_parts"],
+            ),
+        ],
     },
     Device {
         name: "h100",
@@ -114,6 +191,22 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 3,
         ecc: true,
         limits: &HOPPER,
+        sources: &[
+            from(&CUDA_GPUS, "9.0", &["capability"]),
+            from(
+                &DEVICE_QUERY,
+                "H100 80GB HBM3",
+                &["multiprocessors", "clock", "memory_clock", "bus_width", "l2", "copy_engines", "ecc"],
+            ),
+            from(&H100_SHEET, "80 GB", &["memory"]),
+            from(&H100_PAPER, "\"H100 SM Architecture\": 4 tensor cores of 512 multiply-adds", &["tensor"]),
+            from(
+                &A100_PAPER,
+                "\"A100 L2 Cache\": two partitions; the H200 writes back as if so (below)",
+                &["l2_parts"],
+            ),
+            from(&L2_RULE, "5/8 of 50 MiB, as on an H200", &["persisting_l2"]),
+        ],
     },
     Device {
         name: "a100",
@@ -131,6 +224,19 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 3,
         ecc: true,
         limits: &AMPERE,
+        sources: &[
+            from(&CUDA_GPUS, "8.0", &["capability"]),
+            from(
+                &A100_PAPER,
+                "Table 4: 108, 1410 MHz, 5120 bits, 40960 KB",
+                &["multiprocessors", "clock", "bus_width", "l2"],
+            ),
+            from(&A100_PAPER, "\"A100 SM Architecture\": 4 tensor cores of 256 multiply-adds", &["tensor"]),
+            from(&A100_PAPER, "\"A100 L2 Cache\": two partitions", &["l2_parts"]),
+            from(&A100_SHEET, "80 GB; 2,039 GB/s / (5120 bits · 2)", &["memory", "memory_clock"]),
+            from(&DEVICE_QUERY, "A100-SXM4-80GB", &["copy_engines", "ecc"]),
+            from(&L2_RULE, "three quarters of 40 MiB, as the guide's example sets aside", &["persisting_l2"]),
+        ],
     },
     Device {
         name: "a10g",
@@ -148,6 +254,25 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 2,
         ecc: true,
         limits: &AMPERE_GA10X,
+        sources: &[
+            from(&CUDA_GPUS, "8.6", &["capability"]),
+            from(
+                &A10_SHEET,
+                "80, 24 GB with ECC, 1710 MHz, 600 GB/s of 384 bits",
+                &["multiprocessors", "memory", "clock", "memory_clock", "bus_width", "ecc"],
+            ),
+            from(
+                &A10_PAPER,
+                "GA102: 6144 KB, one for all; 70 TFLOPS of dense f16 / (80 · 1.71 GHz · 2)",
+                &["l2", "l2_parts", "tensor"],
+            ),
+            from(
+                &NOT_PUBLISHED,
+                "11/16 of the L2, as a test of another runtime has it of the RTX 4090",
+                &["persisting_l2"],
+            ),
+            from(&NOT_PUBLISHED, "as in the other GA10x", &["copy_engines"]),
+        ],
     },
     Device {
         name: "l4",
@@ -165,6 +290,21 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 2,
         ecc: true,
         limits: &ADA,
+        sources: &[
+            from(&CUDA_GPUS, "8.9", &["capability"]),
+            from(
+                &DEVICE_QUERY,
+                "L4",
+                &["multiprocessors", "clock", "memory_clock", "bus_width", "l2", "copy_engines", "ecc"],
+            ),
+            from(
+                &L4_SHEET,
+                "24 GB; 242 TFLOPS of sparse f16, half of it dense, / (58 · 2.04 GHz · 2)",
+                &["memory", "tensor"],
+            ),
+            from(&ADA_PAPER, "one L2 for all", &["l2_parts"]),
+            from(&NOT_PUBLISHED, "nothing to set aside", &["persisting_l2"]),
+        ],
     },
     Device {
         name: "rtx4090",
@@ -182,6 +322,21 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 2,
         ecc: false,
         limits: &ADA,
+        sources: &[
+            from(&CUDA_GPUS, "8.9", &["capability"]),
+            from(
+                &ADA_PAPER,
+                "Appendix A, Table 2: 128, 24 GB, 2520 MHz, 384 bits of 21 Gbit/s, 73728 KB",
+                &["multiprocessors", "memory", "clock", "memory_clock", "bus_width", "l2", "l2_parts"],
+            ),
+            from(
+                &ADA_PAPER,
+                "Appendix A, Table 2: 165.2 TFLOPS of dense f16 with f32 sums / (128 · 2.52 GHz · 2)",
+                &["tensor"],
+            ),
+            from(&DEVICE_QUERY, "GeForce RTX 4090", &["copy_engines", "ecc"]),
+            from(&NOT_PUBLISHED, "11/16 of the L2, as a test of another runtime has it", &["persisting_l2"]),
+        ],
     },
     Device {
         name: "v100",
@@ -196,9 +351,20 @@ pub static DEVICES: [Device; 10] = [
         l2_parts: 1,
         tensor: 512,
         persisting_l2: 0,
-        copy_engines: 5,
+        copy_engines: 4,
         ecc: true,
         limits: &VOLTA,
+        sources: &[
+            from(&CUDA_GPUS, "7.0", &["capability"]),
+            from(
+                &V100_PAPER,
+                "Table 1: 80, 16 GB, 1530 MHz, 4096 bits, 6144 KB",
+                &["multiprocessors", "memory", "clock", "bus_width", "l2", "l2_parts"],
+            ),
+            from(&V100_PAPER, "\"Tensor Cores\": 8 of 64 multiply-adds", &["tensor"]),
+            from(&V100_QUERY, "877 MHz; 4 (on other hosts 6)", &["memory_clock", "copy_engines", "ecc"]),
+            from(&CAPABILITIES, "before 8.0, nothing can be set aside", &["persisting_l2"]),
+        ],
     },
     Device {
         name: "t4",
@@ -216,5 +382,16 @@ pub static DEVICES: [Device; 10] = [
         copy_engines: 3,
         ecc: true,
         limits: &TURING,
+        sources: &[
+            from(&CUDA_GPUS, "7.5", &["capability"]),
+            from(
+                &T4_PAPER,
+                "Appendix, Tesla T4: 40, 16 GB, 1590 MHz, 320 GB/s of 256 bits, 4096 KB",
+                &["multiprocessors", "memory", "clock", "memory_clock", "bus_width", "l2", "l2_parts", "ecc"],
+            ),
+            from(&T4_PAPER, "8 tensor cores of 64 multiply-adds", &["tensor"]),
+            from(&CAPABILITIES, "before 8.0, nothing can be set aside", &["persisting_l2"]),
+            from(&NOT_PUBLISHED, "as in the other devices for data centres", &["copy_engines"]),
+        ],
     },
 ];

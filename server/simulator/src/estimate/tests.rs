@@ -1,10 +1,12 @@
 //! How far the estimates are off: `docs/estimates.md` is made here, from what an H200 measured and what was simulated of the same launches.
 
+mod held_out;
+
 use std::fmt::Write as _;
 
 use super::*;
 use crate::counters::Cached;
-use crate::device::DEVICES;
+use crate::device::{DEVICES, Origin, SOURCES};
 
 const MEASURED: &str = include_str!("../../tests/h200/measured.txt");
 /// Counters of the same launches, written by the example `record`.
@@ -131,14 +133,19 @@ fn pairs() -> Vec<(&'static str, Vec<(Row, Row)>)> {
     let of = |(name, title, text): (&'static str, &'static str, &'static str)| {
         let ours = simulated(text);
         let both = |row: Row| {
-            let named = format!("{}{}", row.kernel.len(), row.kernel);
-            let own = ours.iter().find(|own| own.kernel.contains(&named)).unwrap().clone();
+            let own = named(&ours, &row.kernel);
             assert_eq!(own.launches, row.launches, "{}", row.kernel);
             (row, own)
         };
         (title, measured(name).into_iter().map(both).collect())
     };
     PROGRAMS.into_iter().map(of).collect()
+}
+
+/// The kernel of that name among mangled ones.
+fn named(rows: &[Row], kernel: &str) -> Row {
+    let mangled = format!("_Z{}{kernel}", kernel.len());
+    rows.iter().find(|row| row.kernel.starts_with(&mangled)).unwrap_or_else(|| panic!("{kernel}")).clone()
 }
 
 /// How many times one is the other, 1 or more.
@@ -162,34 +169,37 @@ fn half_of_the_estimates_are_off_by_less_than_1_5() {
 
 #[test]
 fn the_page_is_what_was_measured_and_simulated() {
-    let pairs = pairs();
+    let (pairs, held_out) = (pairs(), held_out::pairs());
     let page = PAGE
+        .replace("{apart}", &held_out::apart(&pairs, &held_out))
+        .replace("{held_out}", &held_out::tables(&held_out))
         .replace("{summary}", &summary(&pairs))
         .replace("{times}", &times(&pairs))
         .replace("{caches}", &caches(&pairs))
-        .replace("{devices}", &devices());
+        .replace("{devices}", &devices())
+        .replace("{sources}", &sources());
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/estimates.md");
     expect_test::expect_file![path].assert_eq(&page);
 }
 
+const HEAD: &str = "| kernels | number | median factor | within 1.5 | farthest |\n|---|---|---|---|---|\n";
+
+fn line(text: &mut String, name: &str, rows: &[(Row, Row)]) {
+    let factors: Vec<f64> = rows.iter().map(factor).collect();
+    let within = factors.iter().filter(|factor| **factor < 1.5).count();
+    let (kernel, worst) =
+        rows.iter().map(|row| (&row.0.kernel, factor(row))).max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    let middle = median(factors);
+    let _ = writeln!(text, "| {name} | {} | {middle:.2} | {within} | `{kernel}`, {worst:.2} |", rows.len());
+}
+
 fn summary(pairs: &[(&str, Vec<(Row, Row)>)]) -> String {
-    let mut text =
-        "| program | kernels | median factor | within 1.5 | farthest |\n|---|---|---|---|---|\n".to_owned();
-    let mut all = Vec::new();
-    let mut line = |name: &str, rows: &[(Row, Row)]| {
-        let factors: Vec<f64> = rows.iter().map(factor).collect();
-        let within = factors.iter().filter(|factor| **factor < 1.5).count();
-        let (kernel, worst) =
-            rows.iter().map(|row| (&row.0.kernel, factor(row))).max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
-        let middle = median(factors);
-        let _ =
-            writeln!(text, "| {name} | {} | {middle:.2} | {within} | `{kernel}`, {worst:.2} |", rows.len());
-    };
+    let mut text = HEAD.to_owned();
     for (program, rows) in pairs {
-        line(program, rows);
-        all.extend(rows.iter().cloned());
+        line(&mut text, program, rows);
     }
-    line("all", &all);
+    let all: Vec<(Row, Row)> = pairs.iter().flat_map(|(_, rows)| rows).cloned().collect();
+    line(&mut text, "all", &all);
     text
 }
 
@@ -263,6 +273,35 @@ fn devices() -> String {
             device.bandwidth() / 1e9,
             single / f64::from(device.limits.single_to_double),
         );
+    }
+    text
+}
+
+fn sources() -> String {
+    let mut text = String::new();
+    for (at, source) in SOURCES.iter().enumerate() {
+        let address =
+            if source.address.is_empty() { String::new() } else { format!(", <{}>", source.address) };
+        let _ = writeln!(text, "{}. {}{address}", at + 1, source.title);
+    }
+    text += "\n| device | numbers | source | in it |\n|---|---|---|---|\n";
+    let mut rows = |name: &str, origins: &[Origin]| {
+        for origin in origins {
+            let number = SOURCES.iter().position(|source| *source == origin.source).unwrap() + 1;
+            let fields =
+                origin.fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "| {name} | {fields} | {number} | {} |", origin.how);
+        }
+    };
+    for device in &DEVICES {
+        rows(device.name, device.sources);
+    }
+    let mut seen = Vec::new();
+    for limits in DEVICES.iter().map(|device| device.limits) {
+        if !seen.contains(&limits.capability) {
+            seen.push(limits.capability);
+            rows(&format!("capability {}.{}", limits.capability.0, limits.capability.1), limits.sources);
+        }
     }
     text
 }

@@ -1,6 +1,6 @@
-//! `cp.async.bulk.tensor`: boxes of tensors, by the description that `cuTensorMapEncodeTiled` makes.
+//! `cp.async.bulk.tensor`: boxes of tensors, by the description that `cuTensorMapEncodeTiled` or `cuTensorMapEncodeIm2col` makes.
 //!
-//! A description is opaque to programs; its 16 words hold here what `stub/tensors.c` writes. What a box covers beyond the
+//! A description is opaque to programs; its 16 words hold here what `stub/tensors.c` writes (`map.rs`). What a box covers beyond the
 //! tensor is read as zero (or NaN) and not written. Source: PTX ISA, "Tensors", and the CUDA driver's `cuTensorMapEncodeTiled`. Copies are
 //! done at once, row by row, and their bytes are told to the barrier.
 
@@ -13,124 +13,28 @@ use crate::machine::matrix::group::swizzled;
 use crate::machine::mbarrier::{multicast, tell};
 use crate::machine::{Exec, Next};
 
-/// What a description begins with.
-pub(crate) const MAGIC: u64 = 0x7061_6d72_6f73_6e74;
+mod map;
+
+#[cfg(test)]
+pub(crate) use map::MAGIC;
+use map::{Place, TensorMap};
+
 /// Bytes of a description, and their alignment.
 const BYTES: u64 = 128;
 const ALIGNMENT: u64 = 64;
-/// Dimensions, at most.
-const RANK: usize = 5;
 /// Bytes that a swizzle moves together.
 const CHUNK: u64 = 16;
 /// Bytes of a sector.
 const SECTOR: u64 = 32;
 
-/// Bytes of an element by the number of its type; 0 for what is packed. Source: `CUtensorMapDataType` of `cuda.h`.
-const SIZES: [u64; 16] = [1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 0, 0, 0];
-/// NaN by the number of the type; 0 where there is none.
-const NANS: [u64; 16] = [
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0x7fff,
-    0x7fff_ffff,
-    0x7fff_ffff_ffff_ffff,
-    0x7fff,
-    0x7fff_ffff,
-    0x7fff_ffff,
-    0x7fff_ffff,
-    0,
-    0,
-    0,
-];
-
-/// A tensor and the box that is copied of it.
-struct TensorMap {
-    start: u64,
-    rank: usize,
-    /// The number of the elements' type, and its bytes.
-    ty: usize,
-    size: u64,
-    /// Elements of each dimension.
-    lengths: [u64; RANK],
-    /// Bytes between elements of each dimension.
-    strides: [u64; RANK],
-    /// Elements of the box, and what they are apart.
-    box_lengths: [u64; RANK],
-    steps: [u64; RANK],
-    /// Chunks that are swizzled together; 1 for none.
-    span: u64,
-    /// What stands for elements beyond the tensor.
-    fill: u64,
-}
-
-impl TensorMap {
-    /// Takes a description apart; none if it is none.
-    fn new(words: &[u64; 16]) -> Option<Self> {
-        if words[0] != MAGIC {
-            return None;
-        }
-        let field = |from: u32, bits: u32| words[12] >> from & ((1 << bits) - 1);
-        let (ty, rank) = (field(24, 4) as usize, field(32, 4) as usize);
-        let size = SIZES[ty];
-        let mut map = Self {
-            start: words[1],
-            rank,
-            ty,
-            size,
-            lengths: [1; RANK],
-            strides: [size; RANK],
-            box_lengths: [1; RANK],
-            steps: [1; RANK],
-            span: [1, 2, 4, 8][field(40, 2) as usize],
-            fill: if field(44, 1) == 1 { NANS[ty] } else { 0 },
-        };
-        for at in 0..rank.min(RANK) {
-            map.lengths[at] = words[2 + at];
-            map.steps[at] = if at == 0 { 1 } else { field(4 * at as u32, 4).max(1) };
-            map.box_lengths[at] = (words[11] >> (12 * at) & 0xfff).div_ceil(map.steps[at]);
-            if at > 0 {
-                map.strides[at] = words[6 + at];
-            }
-        }
-        (size > 0 && (1..=RANK).contains(&rank)).then_some(map)
-    }
-
-    /// Bytes of a row of the box, and how many rows.
-    fn rows(&self) -> (u64, u64) {
-        (self.box_lengths[0] * self.size, self.box_lengths[1..].iter().product())
-    }
-
-    /// Where row `number` of the box at `coordinates` begins in memory, bytes before it that are beyond the tensor, and bytes that are in it.
-    fn row(&self, coordinates: &[i64; RANK], number: u64) -> (u64, u64, u64) {
-        let first = coordinates[0];
-        let (length, wanted) = (self.lengths[0] as i64, self.box_lengths[0] as i64);
-        let before = (-first).clamp(0, wanted);
-        let inside = (length - first.max(0)).clamp(0, wanted - before);
-        let mut address = self.start.wrapping_add_signed(first.max(0) * self.size as i64);
-        let mut left = number;
-        let mut within = true;
-        for (at, coordinate) in coordinates.iter().enumerate().take(self.rank).skip(1) {
-            let index = coordinate + (left % self.box_lengths[at] * self.steps[at]) as i64;
-            left /= self.box_lengths[at];
-            within &= (0..self.lengths[at] as i64).contains(&index);
-            address = address.wrapping_add_signed(index.wrapping_mul(self.strides[at] as i64));
-        }
-        let inside = if within { inside } else { 0 };
-        // Nothing is accessed then; an address beyond the tensor need not be one.
-        let address = if inside == 0 { self.start } else { address };
-        (address, before as u64 * self.size, inside as u64 * self.size)
-    }
-}
-
 /// In `Op::slots[5]`: dimensions that the instruction names.
 pub(crate) const RANK_MASK: u32 = 7;
+/// In `Op::slots[5]`: a tensor of images (im2col), and whether the instruction names the filter's offsets.
+pub(crate) const IMAGES: u32 = 8;
+pub(crate) const OFFSETS: u32 = 128;
 
 /// A copy to shared memory. Slots: 1 there, 2 the description, 3 the barrier, 4 the mask of blocks (nothing for the own), 5
-/// the rank; the list holds the coordinates.
+/// the rank; the list holds the coordinates, and of images the filter's offsets.
 pub(crate) fn load() -> Handler {
     handler!(run_load)
 }
@@ -183,9 +87,9 @@ fn reducer(operation: u32, ty: usize) -> Option<Reducer> {
     })
 }
 
-/// The description and the coordinates that a lane gives, or the fault that they are.
-unsafe fn operands(x: &mut Exec<'_>, op: &Op, lane: usize) -> Result<(TensorMap, [i64; RANK]), Next> {
-    let rank = (op.slots[5] & RANK_MASK) as usize;
+/// The description and the place that a lane gives, or the fault that they are.
+unsafe fn operands(x: &mut Exec<'_>, op: &Op, lane: usize) -> Result<(TensorMap, Place), Next> {
+    let (rank, images) = ((op.slots[5] & RANK_MASK) as usize, op.slots[5] & IMAGES != 0);
     // SAFETY: the caller's promise.
     let address = unsafe { x.registers.get::<u64>(op.slots[2], lane) };
     let found = Generic::pointer(x, address, BYTES).ok().filter(|_| address.is_multiple_of(ALIGNMENT));
@@ -196,18 +100,26 @@ unsafe fn operands(x: &mut Exec<'_>, op: &Op, lane: usize) -> Result<(TensorMap,
     };
     // SAFETY: `pointer` checked the range.
     let words = unsafe { pointer.cast::<[u64; 16]>().read_unaligned() };
-    let Some(map) = TensorMap::new(&words).filter(|map| map.rank == rank) else {
+    let right = |map: &TensorMap| map.rank == rank && map.is_images() == images;
+    let Some(map) = TensorMap::new(&words).filter(right) else {
+        let how = if images { "cuTensorMapEncodeIm2col" } else { "cuTensorMapEncodeTiled" };
         let message = format!(
-            "what is at address {address:#x} is not a tensor map of {rank} dimensions: make it with cuTensorMapEncodeTiled"
+            "what is at address {address:#x} is not a tensor map of {rank} dimensions for this instruction: make it with {how}"
         );
         return Err(x.fault(FaultKind::IllegalAddress, lane, Some(address), message));
     };
-    let mut coordinates = [0; RANK];
-    for (coordinate, slot) in coordinates.iter_mut().zip(x.list(op, 0, rank)) {
+    let mut place = Place::default();
+    for (coordinate, slot) in place.coordinates.iter_mut().zip(x.list(op, 0, rank)) {
         // SAFETY: the caller's promise.
         *coordinate = i64::from(unsafe { x.registers.get::<i32>(*slot, lane) });
     }
-    Ok((map, coordinates))
+    if op.slots[5] & OFFSETS != 0 {
+        for (offset, slot) in place.offsets.iter_mut().zip(x.list(op, rank, rank - 2)) {
+            // SAFETY: the caller's promise.
+            *offset = i64::from(unsafe { x.registers.get::<u16>(*slot, lane) });
+        }
+    }
+    Ok((map, place))
 }
 
 /// A piece of a row: up to 16 bytes that lie together in shared memory.
@@ -237,7 +149,7 @@ unsafe fn run_load(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
     for lane in lanes(mask) {
         // SAFETY: lowering makes ops of this form; every pointer is checked.
         unsafe {
-            let (map, coordinates) = match operands(x, op, lane) {
+            let (map, place) = match operands(x, op, lane) {
                 Ok(found) => found,
                 Err(next) => return next,
             };
@@ -245,7 +157,7 @@ unsafe fn run_load(x: &mut Exec<'_>, op: &Op, mask: u32) -> Next {
                 (x.registers.get::<u64>(op.slots[1], lane), x.registers.get::<u64>(op.slots[3], lane));
             for (number, rank) in multicast(x, op.slots[4], lane).enumerate() {
                 let (to, barrier) = (of_rank(to, rank), of_rank(barrier, rank));
-                if let Some(next) = load_box(x, lane, &map, &coordinates, to, number == 0) {
+                if let Some(next) = load_box(x, lane, &map, &place, to, number == 0) {
                     return next;
                 }
                 let (length, rows) = map.rows();
@@ -272,7 +184,7 @@ unsafe fn load_box(
     x: &mut Exec<'_>,
     lane: usize,
     map: &TensorMap,
-    coordinates: &[i64; RANK],
+    place: &Place,
     to: u64,
     is_first: bool,
 ) -> Option<Next> {
@@ -282,7 +194,7 @@ unsafe fn load_box(
     }
     let mut counted = Counted::default();
     for row in 0..rows {
-        let (from, before, inside) = map.row(coordinates, row);
+        let (from, before, inside) = map.row(place, row);
         let Ok(source) = Global::pointer(x, from, inside) else {
             return Some(wrong_global(x, lane, from, inside));
         };
@@ -326,10 +238,15 @@ unsafe fn store_box(
     mut each: impl FnMut(*mut u8, *mut u8, usize),
 ) -> Option<Next> {
     // SAFETY: the caller's promise.
-    let (map, coordinates) = match unsafe { operands(x, op, lane) } {
+    let (map, place) = match unsafe { operands(x, op, lane) } {
         Ok(found) => found,
         Err(next) => return Some(next),
     };
+    if !map.is_within() {
+        let message =
+            "the bounds of the tensor map go beyond the images; such a map is only read from".to_owned();
+        return Some(x.fault(FaultKind::IllegalAddress, lane, None, message));
+    }
     // SAFETY: the caller's promise.
     let shared = of_rank(unsafe { x.registers.get::<u64>(op.slots[1], lane) }, None);
     let (length, rows) = map.rows();
@@ -338,7 +255,7 @@ unsafe fn store_box(
     }
     let mut counted = Counted::default();
     for row in 0..rows {
-        let (to, before, inside) = map.row(&coordinates, row);
+        let (to, before, inside) = map.row(&place, row);
         let Ok(target) = Global::pointer(x, to, inside) else {
             return Some(wrong_global(x, lane, to, inside));
         };
@@ -442,23 +359,4 @@ fn wrong_global(x: &mut Exec<'_>, lane: usize, address: u64, bytes: u64) -> Next
         "the tensor map covers {bytes} bytes at global address {address:#x}, which are not allocated"
     );
     x.fault(FaultKind::IllegalAddress, lane, Some(address), message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn boxes_beyond_the_tensor_are_clipped() {
-        let mut words = [0; 16];
-        (words[0], words[1], words[2], words[3], words[7]) = (MAGIC, 4096, 10, 6, 64);
-        (words[11], words[12]) = (8 | 4 << 12, 7 << 24 | 2 << 32 | 1 | 1 << 4);
-        let map = TensorMap::new(&words).unwrap();
-        assert_eq!(map.rows(), (32, 4));
-        // Columns 6 to 13 of row 5; row 6 is beyond.
-        assert_eq!(map.row(&[6, 4, 0, 0, 0], 1), (4096 + 5 * 64 + 24, 0, 16));
-        assert_eq!(map.row(&[6, 4, 0, 0, 0], 2).2, 0);
-        // Columns -3 to 4.
-        assert_eq!(map.row(&[-3, 0, 0, 0, 0], 0), (4096, 12, 20));
-    }
 }

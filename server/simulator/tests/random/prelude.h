@@ -94,7 +94,8 @@ F i32 to_i32(f32 x) { return x != x ? 0 : x >= 0x1p31f ? INT32_MAX : x <= -0x1p3
 F u32 to_u32(f32 x) { return x != x ? 0 : x >= 0x1p32f ? UINT32_MAX : x <= 0 ? 0 : (u32)x; }
 F i64 to_i64(f64 x) { return x != x ? INT64_MIN : x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (i64)x; }
 F i32 nearest(f32 x) { return to_i32(nearbyintf(x)); }
-F i32 below(f64 x) { f64 y = floor(x); return x != x ? 0 : y >= 0x1p31 ? INT32_MAX : y <= -0x1p31 ? INT32_MIN : (i32)y; }
+// A device makes of NaN in f32 a zero, of NaN in f64 the least number.
+F i32 below(f64 x) { f64 y = floor(x); return x != x ? INT32_MIN : y >= 0x1p31 ? INT32_MAX : y <= -0x1p31 ? INT32_MIN : (i32)y; }
 F u32 ones(u32 x) { return __builtin_popcount(x); }
 F u32 ones(u64 x) { return __builtin_popcountll(x); }
 F u32 zeros(u32 x) { return x ? __builtin_clz(x) : 32; }

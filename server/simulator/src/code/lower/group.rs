@@ -43,15 +43,20 @@ fn sum_of(a: Element, k: usize) -> Option<Sum> {
 }
 
 fn multiply(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
+    let sparse = form.take("sp");
     aligned(form)?;
     let [m, n, k] = shape(form)?;
+    // Half of the columns of a sparse `a` are there; its metadata and their selector come before what all have.
+    let (share, after) = if sparse { (2, 5) } else { (1, 3) };
     let types = types(form, i);
     let [d, a, b] = types[..] else { return Err("three types are needed".to_owned()) };
     let (Some(d), Some(a), Some(b)) = (number(d), element(a), element(b)) else {
         return Err("no such types".to_owned());
     };
-    let sum =
-        sum_of(a, k).filter(|_| m == 64 && n % 8 == 0 && n <= 256).ok_or("no such shape for these types")?;
+    let sum = sum_of(a, k / share)
+        .filter(|_| m == 64 && n % 8 == 0 && n <= 256 && k % share == 0)
+        .ok_or("no such shape for these types")?;
+    let sum = Sum { block: share * sum.block, ..sum };
     let of_d = registers(Body::operand(i, 0)?);
     let held = registers_of(d, ROWS * n / 32);
     if of_d.len() != held {
@@ -62,17 +67,24 @@ fn multiply(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lo
     let places = c_places(ROWS, n, held, per);
     let from_registers = matches!(Body::operand(i, 1)?, Operand::Vector(_));
     let of_a = if from_registers { registers(Body::operand(i, 1)?) } else { Vec::new() };
-    if from_registers && of_a.len() != ROWS * k / 32 / count {
+    if from_registers && of_a.len() != ROWS * k / share / 32 / count {
         return Err(format!("{} registers for a", of_a.len()));
     }
     let mut matrix = plain([ROWS, n, k], (a, b), (d, d), sum, [of_a.len(), 0]);
     matrix.shape[0] = m;
     matrix.saturate = form.take("satfinite");
-    matrix.a_places = a_places(ROWS, k, of_a.len(), count);
+    matrix.a_places = a_places(ROWS, k / share, of_a.len(), count);
     (matrix.c_places, matrix.d_places) = (places.clone(), places);
-    let flags = flags(i, from_registers, a)?;
+    let flags = flags(i, from_registers, a, after)?;
     let mut all = [Slot::None; SLOTS];
-    all[0] = match i.operands.get(3) {
+    if sparse {
+        let Operand::Int(selector @ 0..=1) = Body::operand(i, 4)? else {
+            return Err("the selector must be the literal 0 or 1".to_owned());
+        };
+        matrix.sparse = Some(*selector as u32);
+        all[4] = body.read(Body::operand(i, 3)?, Scalar::B32)?;
+    }
+    all[0] = match i.operands.get(after) {
         Some(adds) => body.read(adds, Scalar::Pred)?,
         None => return Err("whether the accumulator is added is missing".to_owned()),
     };
@@ -94,27 +106,28 @@ fn multiply(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lo
     Ok(())
 }
 
-/// Signs and layouts: `imm-scale-a, imm-scale-b`, then, of 16 bits, `imm-trans-a` (where `a` is in memory) and `imm-trans-b`.
-fn flags(i: &Instruction, from_registers: bool, a: Element) -> Result<u32, String> {
-    let literal = |at: usize| match i.operands.get(at) {
+/// Signs and layouts, from the operand after `after` on: `imm-scale-a, imm-scale-b`, then, of 16 bits, `imm-trans-a` (where `a` is in memory)
+/// and `imm-trans-b`.
+fn flags(i: &Instruction, from_registers: bool, a: Element, after: usize) -> Result<u32, String> {
+    let literal = |at: usize| match i.operands.get(after + at) {
         Some(Operand::Int(value)) => Ok(*value as i64),
         Some(_) => Err("signs and layouts must be literals".to_owned()),
         None => Ok(0),
     };
     let integers = matches!(a, Element::S8 | Element::U8);
     let most = match (integers, a.bits(), from_registers) {
-        (true, ..) => 4,
-        (_, 16, true) => 7,
-        (_, 16, false) => 8,
-        _ => 6,
-    };
+        (true, ..) => 1,
+        (_, 16, true) => 4,
+        (_, 16, false) => 5,
+        _ => 3,
+    } + after;
     if i.operands.len() != most {
         return Err(format!("{} operands, of {most}", i.operands.len()));
     }
-    let (across_a, across_b) = if from_registers { (0, literal(6)?) } else { (literal(6)?, literal(7)?) };
+    let (across_a, across_b) = if from_registers { (0, literal(3)?) } else { (literal(3)?, literal(4)?) };
     let bit = |set: bool, flag: u32| if set { flag } else { 0 };
-    Ok(bit(literal(4)? < 0, run::NEGATE_A)
-        | bit(literal(5)? < 0, run::NEGATE_B)
+    Ok(bit(literal(1)? < 0, run::NEGATE_A)
+        | bit(literal(2)? < 0, run::NEGATE_B)
         | bit(across_a != 0, run::ACROSS_A)
         | bit(across_b != 0, run::ACROSS_B))
 }

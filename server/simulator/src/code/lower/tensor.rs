@@ -26,6 +26,9 @@ pub(super) fn copy(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction
     }
     let rank = rank(form)?;
     let (to, from) = (space(form), space(form));
+    let images = form.take("im2col");
+    // To global memory, without offsets.
+    let back = !images && form.take("im2col_no_offs");
     form.take("tile");
     let told = form.take("mbarrier::complete_tx::bytes");
     let multicast = form.take("multicast::cluster");
@@ -35,25 +38,57 @@ pub(super) fn copy(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction
         (Some("shared::cluster" | "shared::cta"), Some("global")) if told => {
             let target = body.address_value(Body::operand(i, 0)?)?;
             let barrier = body.address_value(Body::operand(i, 2)?)?;
-            let mask = if multicast { body.read(Body::operand(i, 3)?, Scalar::U32)? } else { Slot::None };
-            push(body, run::load(), Body::operand(i, 1)?, rank, [target, barrier, mask])
+            let (offsets, last) =
+                if images { (offsets(body, Body::operand(i, 3)?, rank)?, 4) } else { (Vec::new(), 3) };
+            let mask = if multicast { body.read(Body::operand(i, last)?, Scalar::U32)? } else { Slot::None };
+            let number = rank | if images { run::IMAGES | run::OFFSETS } else { 0 };
+            push(body, run::load(), Body::operand(i, 1)?, number, [target, barrier, mask], offsets)
         }
-        (Some("global"), Some("shared::cta")) => {
+        (Some("global"), Some("shared::cta")) if !images => {
             let source = body.address_value(Body::operand(i, 1)?)?;
-            push(body, run::store(), Body::operand(i, 0)?, rank, [source, Slot::None, Slot::None])
+            let number = rank | images_without_offsets(rank, back)?;
+            push(
+                body,
+                run::store(),
+                Body::operand(i, 0)?,
+                number,
+                [source, Slot::None, Slot::None],
+                Vec::new(),
+            )
         }
         _ => Err("no such form".to_owned()),
     }
 }
 
-/// Puts a copy of a box together: `number` is the rank, with the operation of a reduction; then where the box lies in shared memory, the
-/// barrier, the mask of blocks.
+/// Images have three to five dimensions.
+fn images_without_offsets(rank: u32, are: bool) -> Result<u32, String> {
+    match are {
+        true if rank < 3 => Err("images have at least three dimensions".to_owned()),
+        true => Ok(run::IMAGES),
+        false => Ok(0),
+    }
+}
+
+/// The filter's offsets, `{width, height, depth}`: two less than dimensions.
+fn offsets(body: &mut Body<'_, '_>, operand: &Operand, rank: u32) -> Result<Vec<Slot>, String> {
+    images_without_offsets(rank, true)?;
+    match operand {
+        Operand::Vector(all) if all.len() + 2 == rank as usize => {
+            all.iter().map(|one| body.read(one, Scalar::U16)).collect()
+        }
+        _ => Err(format!("a vector of {} offsets is missing", rank - 2)),
+    }
+}
+
+/// Puts a copy of a box together: `number` is the rank, with the operation of a reduction and what else `slots[5]` holds; then where the box lies in
+/// shared memory, the barrier, the mask of blocks; then the filter's offsets.
 fn push(
     body: &mut Body<'_, '_>,
     run: Handler,
     tensor: &Operand,
     number: u32,
     [shared, barrier, mask]: [Slot; 3],
+    offsets: Vec<Slot>,
 ) -> Lowered {
     let Operand::Bracketed(parts) = tensor else {
         return Err("a tensor map with coordinates is missing".to_owned());
@@ -71,8 +106,9 @@ fn push(
     if coordinates.len() != dimensions as usize {
         return Err(format!("{} coordinates for {dimensions} dimensions", coordinates.len()));
     }
-    let more: Vec<Slot> =
+    let mut more: Vec<Slot> =
         coordinates.iter().map(|one| body.read(one, Scalar::S32)).collect::<Result<_, _>>()?;
+    more.extend(offsets);
     let mut all = [Slot::None; SLOTS];
     all[1..=5].copy_from_slice(&[shared, map, barrier, mask, Slot::Fixed(number)]);
     let draft = body.draft(run, all);
@@ -119,6 +155,7 @@ fn choose<S: Space>(name: &str, ty: Scalar) -> Option<Handler> {
 fn reduce_box(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> Lowered {
     let rank = rank(form)?;
     let (to, from) = (space(form), space(form));
+    let back = form.take("im2col_no_offs");
     form.take("tile");
     form.take("bulk_group");
     hints(form);
@@ -130,8 +167,8 @@ fn reduce_box(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) -> 
     body.unit.ordered |= matches!(name, "add" | "inc" | "dec");
     let operation = OPERATIONS.iter().position(|operation| *operation == name).unwrap_or(0) as u32;
     let source = body.address_value(Body::operand(i, 1)?)?;
-    let number = rank | operation << run::OPERATION_SHIFT;
-    push(body, run::reduce(), Body::operand(i, 0)?, number, [source, Slot::None, Slot::None])
+    let number = rank | images_without_offsets(rank, back)? | operation << run::OPERATION_SHIFT;
+    push(body, run::reduce(), Body::operand(i, 0)?, number, [source, Slot::None, Slot::None], Vec::new())
 }
 
 /// `cp.reduce.async.bulk.to.from….op.ty [to], [from], size{, [barrier]}`.

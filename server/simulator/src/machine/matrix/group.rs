@@ -12,6 +12,7 @@ use crate::machine::access::{Addresses, SharedSpace, Space};
 use crate::machine::fault::FaultKind;
 use crate::machine::lanes::lanes;
 use crate::machine::matrix::multiply::{accumulators, each, gather, gather_integers, scatter};
+use crate::machine::matrix::sparse::spread;
 use crate::machine::matrix::{Element, Matrix, Number, Scratch};
 use crate::machine::{Exec, Next};
 use crate::math::tensor::{self, Parts, Width, special_in};
@@ -87,7 +88,7 @@ struct Part {
 }
 
 /// Slots: 0 whether the accumulator is added (a mask), 1 and 2 the descriptors of `a` ([`NONE`] where it is in registers) and `b`, 3
-/// flags; the list holds `d`, the same as `c`, and the registers of `a`.
+/// flags, 4 the metadata of a sparse `a`; the list holds `d`, the same as `c`, and the registers of `a`.
 pub(crate) fn multiply() -> Handler {
     handler!(run_multiply)
 }
@@ -152,10 +153,16 @@ unsafe fn parts(x: &mut Exec<'_>, op: &Op, matrix: &Matrix) -> Result<[Option<Pa
         let (first, lines) = if is_a { (within * ROWS, ROWS) } else { (0, n) };
         let across = op.slots[3] & if is_a { ACROSS_A } else { ACROSS_B } != 0;
         let bits = if is_a { matrix.a.bits() } else { matrix.b.bits() };
+        let k = if is_a { packed(matrix) } else { k };
         // The group reads `b` once.
         *part = Some(Part { descriptor, across, first, lines, k, bits, counted: is_a || within == 0 });
     }
     Ok(parts)
+}
+
+/// Columns of `a` that are there: half of them of a sparse one.
+fn packed(matrix: &Matrix) -> usize {
+    matrix.shape[2] / if matrix.sparse.is_some() { 2 } else { 1 }
 }
 
 /// Multiplies integers; `registers`: those of `a`, and of the accumulator where it is added.
@@ -169,18 +176,24 @@ unsafe fn integer_product(
 ) -> Option<Next> {
     let (matrix, r) = (x.matrix(op), x.registers);
     let [_, n, k] = matrix.shape;
-    let [to_a, to_b, to_c, _] = &mut s.integers;
+    let [to_a, to_b, to_c, packed_a] = &mut s.integers;
     to_c.clear();
     to_c.resize(ROWS * n, 0);
     // SAFETY: the caller's promise.
     unsafe {
+        let there = if matrix.sparse.is_some() { &mut *packed_a } else { &mut *to_a };
         let wrong = match part_a {
-            Some(part) => integers(x, op, to_a, part, matrix.a, false),
+            Some(part) => integers(x, op, there, part, matrix.a, false),
             None => {
-                gather_integers(r, to_a, ROWS * k, matrix.a, of_a, &matrix.a_places);
+                gather_integers(r, there, ROWS * packed(matrix), matrix.a, of_a, &matrix.a_places);
                 None
             }
         };
+        if let (Some(selector), None) = (matrix.sparse, &wrong) {
+            to_a.clear();
+            to_a.resize(ROWS * k, 0);
+            spread(r, matrix, ROWS, op.slots[4], selector, |from, to| to_a[to] = packed_a[from]);
+        }
         let wrong = wrong.or_else(|| integers(x, op, to_b, part_b?, matrix.b, true));
         if wrong.is_some() {
             return wrong;
@@ -204,13 +217,22 @@ unsafe fn float_product(
     let [_, n, k] = matrix.shape;
     // SAFETY: the caller's promise.
     unsafe {
+        let there = if matrix.sparse.is_some() { &mut s.packed } else { &mut s.a };
         let wrong = match part_a {
-            Some(part) => floats(x, op, &mut s.a, part, matrix.a, false),
+            Some(part) => floats(x, op, there, part, matrix.a, false),
             None => {
-                gather(r, &mut s.a, ROWS * k, matrix.a, of_a, &matrix.a_places);
+                gather(r, there, ROWS * packed(matrix), matrix.a, of_a, &matrix.a_places);
                 None
             }
         };
+        if let (Some(selector), None) = (matrix.sparse, &wrong) {
+            s.a.clear();
+            s.a.resize(ROWS * k);
+            let (packed, whole) = (&s.packed, &mut s.a);
+            spread(r, matrix, ROWS, op.slots[4], selector, |from, to| {
+                whole.set(to, (packed.significands[from], packed.exponents[from]));
+            });
+        }
         let wrong = wrong.or_else(|| floats(x, op, &mut s.b, part_b?, matrix.b, true));
         if wrong.is_some() {
             return wrong;

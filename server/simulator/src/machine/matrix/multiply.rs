@@ -57,7 +57,7 @@ unsafe fn floats(r: Registers, matrix: &Matrix, s: &mut Scratch, [a, b, c]: [&[u
                 gather(r, &mut s.packed, m * k / 2, matrix.a, a, &matrix.a_places);
                 s.a.resize(m * k);
                 let (packed, whole) = (&s.packed, &mut s.a);
-                spread(r, matrix, metadata, selector, |from, to| {
+                spread(r, matrix, m, metadata, selector, |from, to| {
                     let column = matrix.columns.get(to % k).map_or(to % k, |column| *column as usize);
                     whole.set(to - to % k + column, (packed.significands[from], packed.exponents[from]));
                 });
@@ -152,7 +152,7 @@ unsafe fn integers(r: Registers, matrix: &Matrix, s: &mut Scratch, [a, b, c]: [&
                 gather_integers(r, packed, m * k / 2, matrix.a, a, &matrix.a_places);
                 of_a.clear();
                 of_a.resize(m * k, 0);
-                spread(r, matrix, metadata, selector, |from, to| of_a[to] = packed[from]);
+                spread(r, matrix, m, metadata, selector, |from, to| of_a[to] = packed[from]);
             }
         }
         gather_integers(r, of_b, k * n, matrix.b, b, &matrix.b_places);

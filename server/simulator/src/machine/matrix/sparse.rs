@@ -1,4 +1,4 @@
-//! Sparse factors of `mma.sp`: half of a row's elements are there, and metadata says where they belong.
+//! Sparse factors of `mma.sp` and `wgmma.mma_async.sp`: half of a row's elements are there, and metadata says where they belong.
 //!
 //! Source: PTX ISA, "Sparse matrix storage" and the figures of "Matrix fragments for multiply-accumulate operation with sparse
 //! matrix A". A row goes in chunks, each with four bits: two numbers of two bits that tell the places of what is there. Of 16 and 8
@@ -35,7 +35,7 @@ fn place_of_bits(
     }
 }
 
-/// Calls `put` with the place of each element among those that are there, and its place in the whole matrix.
+/// Calls `put` with the place of each element among those that are there, and its place in the whole of the warp's `rows`.
 ///
 /// # Safety
 /// The slot must name a single row.
@@ -43,14 +43,15 @@ fn place_of_bits(
 pub(crate) unsafe fn spread(
     r: Registers,
     matrix: &Matrix,
+    rows: usize,
     metadata: u32,
     selector: u32,
     mut put: impl FnMut(usize, usize),
 ) {
-    let [m, _, k] = matrix.shape;
+    let [_, _, k] = matrix.shape;
     let (wide, together) = chunk_of(matrix.a);
     let chunks = k / wide;
-    for row in 0..m {
+    for row in 0..rows {
         for chunk in 0..chunks {
             let (lane, shift) = place_of_bits(matrix.a, chunks, selector as usize, row, chunk);
             // SAFETY: the caller's promise.

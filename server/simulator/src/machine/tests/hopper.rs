@@ -150,9 +150,13 @@ fn wrong_maps_and_boxes_are_faults() {
             .unwrap_err()
     };
     let good = Tensor::dense(address, &[100], &[32]).words();
+    // Of images, though the instruction is one for tiles.
+    let mut images = Tensor::dense(address, &[4, 5, 5], &[4, 2, 1]).words();
+    images[12] |= 1 << 45;
     for (fault, says) in [
         (launch([0; 16], 1024), "is not a tensor map of 1 dimensions"),
         (launch(Tensor::dense(address, &[100, 1], &[32, 1]).words(), 1024), "of 1 dimensions"),
+        (launch(images, 1024), "of 1 dimensions for this instruction: make it with cuTensorMapEncodeTiled"),
         (launch(good, 64), "bytes of shared memory"),
         (launch(Tensor::dense(address + 400, &[100], &[32]).words(), 1024), "not allocated"),
     ] {
