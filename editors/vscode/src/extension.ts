@@ -49,6 +49,7 @@ export class Extension implements vscode.Disposable {
     this.client = undefined;
     // One that has crashed can't be asked to stop.
     await before?.dispose().catch(() => {});
+    this.lose();
     this.status.starting();
     try {
       const configured = vscode.workspace.getConfiguration("stitchcuda").get<string | null>("server.path")?.trim() ?? "";
@@ -67,10 +68,23 @@ export class Extension implements vscode.Disposable {
     }
   }
 
+  /** A server is gone, and its jobs with it, whoever ended it: none may look as if it ran on. */
+  private lose(): void {
+    const lost = this.jobs.list().filter((job) => job.state === "running" || job.state === "queued");
+    this.jobs.reset([], []);
+    if (lost.length > 0) {
+      void vscode.window.showWarningMessage(endedWith(lost));
+    }
+  }
+
   private listen(client: LanguageClient): void {
     client.onNotification(statusChanged, (status) => this.status.show(status));
     client.onNotification(reviewOffered, (review) => void this.reviews.offered(review));
     client.onNotification(jobChanged, (job) => {
+      // What a server says of its jobs while it is stopped is about numbers that the next one gives to others.
+      if (client !== this.client) {
+        return;
+      }
       this.jobs.update(job);
       if (job.state !== "running") {
         this.heat.later();
@@ -86,12 +100,8 @@ export class Extension implements vscode.Disposable {
         void this.list(client).catch(() => {});
         this.heat.later();
       } else if (newState === State.Stopped) {
-        const lost = this.jobs.list().filter((job) => job.state === "running" || job.state === "queued");
-        this.jobs.reset([], []);
+        this.lose();
         this.status.stopped("the server ended");
-        if (lost.length > 0) {
-          void vscode.window.showWarningMessage(endedWith(lost));
-        }
       } else if (newState === State.Starting) {
         this.status.starting();
       }
