@@ -32,13 +32,6 @@ M.all = {
   ['textDocument/inlayHint'] = function(...)
     require('stitchcuda.hints').on_hints(...)
   end,
-  ['workspace/codeLens/refresh'] = function(_, _, ctx)
-    local client = vim.lsp.get_client_by_id(ctx.client_id)
-    for bufnr in pairs(client and client.attached_buffers or {}) do
-      require('stitchcuda.attach').refresh_lenses(bufnr)
-    end
-    return vim.NIL
-  end,
   ['workspace/applyEdit'] = function(...)
     return require('stitchcuda.review').on_apply_edit(...)
   end,
@@ -65,5 +58,16 @@ M.all = {
     vim.api.nvim_exec_autocmds('User', { pattern = 'StitchCudaStatus', modeline = false })
   end,
 }
+
+-- Neovim 0.12 keeps the lenses that it shows up to date itself.
+if vim.lsp.codelens.enable == nil then
+  M.all['workspace/codeLens/refresh'] = function(_, _, ctx)
+    local client = vim.lsp.get_client_by_id(ctx.client_id)
+    for bufnr in pairs(client and client.attached_buffers or {}) do
+      require('stitchcuda.attach').refresh_lenses(bufnr)
+    end
+    return vim.NIL
+  end
+end
 
 return M
