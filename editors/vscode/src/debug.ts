@@ -1,7 +1,9 @@
-// What helps to find a fault: versions, where the server is, its state, the settings that differ. No key, no text of a file.
+// What helps to find a fault: versions, where the server is, its state, the settings that differ. No key, no text of a file, nothing of a
+// setting that may hold a secret.
 import * as vscode from "vscode";
 import type { Located } from "./locate";
 import type { Status } from "./protocol";
+import { reported, type Setting } from "./settings";
 
 export function debugInformation(
   context: vscode.ExtensionContext,
@@ -33,13 +35,13 @@ export function debugInformation(
 
 function changedSettings(context: vscode.ExtensionContext): string[] {
   const manifest = context.extension.packageJSON as {
-    contributes: { configuration: { properties: Record<string, unknown> }[] };
+    contributes: { configuration: { properties: Record<string, Setting> }[] };
   };
-  const names = manifest.contributes.configuration.flatMap((section) => Object.keys(section.properties));
+  const settings = manifest.contributes.configuration.flatMap((section) => Object.entries(section.properties));
   const configuration = vscode.workspace.getConfiguration();
-  return names.flatMap((name) => {
+  return settings.flatMap(([name, setting]) => {
     const known = configuration.inspect(name);
     const value: unknown = configuration.get(name);
-    return known && JSON.stringify(value) !== JSON.stringify(known.defaultValue) ? [`${name}: ${JSON.stringify(value)}`] : [];
+    return known && JSON.stringify(value) !== JSON.stringify(known.defaultValue) ? [`${name}: ${reported(name, value, setting)}`] : [];
   });
 }

@@ -52,12 +52,13 @@ export class Heat implements vscode.Disposable {
     const { document } = editor;
     const isOurs = document.uri.scheme === "file" && ["cuda-cpp", "python"].includes(document.languageId);
     const client = this.client();
-    if (!isOurs || !client?.isRunning()) {
+    if (!isOurs) {
       return;
     }
     const { version } = document;
     let numbers: HeatNumber[] = [];
-    if (this.isOn) {
+    // Without a server nothing is known of the text, and what was known is not shown on.
+    if (this.isOn && client?.isRunning()) {
       const uri = client.code2ProtocolConverter.asUri(document.uri);
       const heat = await client.sendRequest(readHeat, { textDocument: { uri } }).catch(() => undefined);
       if (heat?.version !== version || document.version !== version) {

@@ -20,6 +20,13 @@ export class Restarts {
     return this.again;
   }
 
+  /** Done when none is under way. */
+  async settled(): Promise<void> {
+    while (this.running) {
+      await this.running.catch(() => {});
+    }
+  }
+
   private run(): Promise<void> {
     const running = this.work().finally(() => {
       if (this.running === running) {

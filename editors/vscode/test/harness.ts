@@ -141,7 +141,7 @@ export async function set(name: string, value: unknown): Promise<void> {
 }
 
 /** What is said to the person while `body` is at work, in the messages that pop up. They are shown all the same. */
-export async function said(body: (messages: string[]) => Promise<unknown>): Promise<string[]> {
+export async function said(body: (messages: string[]) => Thenable<unknown>): Promise<string[]> {
   const messages: string[] = [];
   const names = ["showInformationMessage", "showWarningMessage", "showErrorMessage"] as const;
   const window = vscode.window as unknown as Record<string, (message: string, ...more: unknown[]) => unknown>;

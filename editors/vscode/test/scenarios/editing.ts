@@ -103,7 +103,7 @@ export const editing: Scenarios = {
         const { title } = await job("the first stage", (one) => one.id === id && one.stage !== undefined);
         await said(async (messages) => {
           await end();
-          await until(`what ${way} ends`, () => messages.some((text) => text.includes('ended, and with it') && text.includes(title)));
+          await until(`what ${way} ends`, () => messages.some((text) => text.includes("ended, and with it") && text.includes(title)));
         });
         const running = extension()
           .jobs.list()
