@@ -11,7 +11,7 @@ const COLOURS = ["#4575b4", "#91bfdb", "#fee090", "#fc8d59", "#d73027"];
 const PAUSE = 250;
 
 export class Heat implements vscode.Disposable {
-  private readonly levels = COLOURS.map((colour) => decoration(colour));
+  private readonly levels = COLOURS.map(decoration);
   private readonly parts: vscode.Disposable[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** The numbers that are shown now, by document. */
@@ -102,8 +102,11 @@ function table(numbers: HeatNumber[]): vscode.MarkdownString {
   return text;
 }
 
-function decoration(colour: string): vscode.TextEditorDecorationType {
-  const bar = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16"><rect x="5" y="0" width="6" height="16" fill="${colour}"/></svg>`;
+/** The hotter, the wider too: not everybody tells the colours apart. */
+function decoration(colour: string, level: number): vscode.TextEditorDecorationType {
+  const width = 2 + 2 * level;
+  const rectangle = `<rect x="${8 - width / 2}" y="0" width="${width}" height="16" fill="${colour}"/>`;
+  const bar = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16">${rectangle}</svg>`;
   return vscode.window.createTextEditorDecorationType({
     gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;utf8,${encodeURIComponent(bar)}`),
     gutterIconSize: "contain",

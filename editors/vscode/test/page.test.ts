@@ -81,3 +81,18 @@ test("a run that is not at its end has a page too", () => {
   const half: Report = { ...report("t"), history: [], patch: null };
   assert.match(page(half, "n"), /not at its end/);
 });
+
+test("each column has a name, and what scrolls can be reached by keys", () => {
+  const pages = [page(report("text"), "n"), verdictPage(verdict("text"), "said", "n")];
+  for (const html of pages) {
+    const heads = [...html.matchAll(/<th([^>]*)>([^<]*)<\/th>/g)];
+    assert.ok(heads.length > 0);
+    for (const [, attributes, name] of heads) {
+      assert.equal(attributes, ' scope="col"');
+      assert.notEqual(name?.trim(), "");
+    }
+    const scrolls = [...html.matchAll(/<(section|pre)\b([^>]*)>/g)];
+    assert.ok(scrolls.length > 0);
+    scrolls.forEach(([, , attributes]) => assert.match(attributes ?? "", /tabindex="0"/));
+  }
+});
