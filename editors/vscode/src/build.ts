@@ -66,7 +66,7 @@ export async function buildServer(context: vscode.ExtensionContext): Promise<voi
     if (event.execution === running) {
       ended.dispose();
       if (event.exitCode === 0) {
-        void takeBuilt(context);
+        takeBuilt(context).catch((error: unknown) => void vscode.window.showErrorMessage(String(error)));
       }
     }
   });

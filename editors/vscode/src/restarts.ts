@@ -20,10 +20,10 @@ export class Restarts {
     return this.again;
   }
 
-  /** Done when none is under way. */
+  /** Done when none is under way, and none is asked for. */
   async settled(): Promise<void> {
-    while (this.running) {
-      await this.running.catch(() => {});
+    for (let next = this.again ?? this.running; next; next = this.again ?? this.running) {
+      await next.catch(() => {});
     }
   }
 

@@ -17,7 +17,7 @@ export function reported(name: string, value: unknown, { type, enum: choices, pa
     return JSON.stringify(value);
   }
   if (Array.isArray(value)) {
-    return `${value.length} entries, not shown`;
+    return `${value.length} ${value.length === 1 ? "entry" : "entries"}, not shown`;
   }
   return typeof value === "string" && URL.canParse(value) ? `${originOf(value)} (no more is shown)` : "set, not shown";
 }

@@ -65,5 +65,5 @@ function troubleOf(document: vscode.TextDocument): string | undefined {
   if (document.isUntitled) {
     return "Save the file first: Python is looked at as soon as it is a file.";
   }
-  return `What is shown is no file but a version of one (\`${document.uri.scheme}:\`). Open the file itself.`;
+  return `What is shown is not a file itself (\`${document.uri.scheme}:\`). Open the file.`;
 }

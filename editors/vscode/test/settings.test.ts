@@ -25,7 +25,7 @@ test("nothing that may be a secret is in it", () => {
     ],
     ["stitchcuda.model.endpoint", "hunter2", "set, not shown"],
     ["stitchcuda.worker.command", ["ssh", "-o", "hunter2", "gpu01"], "4 entries, not shown"],
-    ["stitchcuda.nvcc.extraFlags", ["-DKEY=hunter2"], "1 entries, not shown"],
+    ["stitchcuda.nvcc.extraFlags", ["-DKEY=hunter2"], "1 entry, not shown"],
   ];
   for (const [name, value, expected] of rows) {
     assert.equal(of(name, value), expected);

@@ -42,7 +42,7 @@ export const surroundings: Scenarios = {
     });
     try {
       const shown: [() => Thenable<vscode.TextDocument>, RegExp, string[]][] = [
-        [() => vscode.workspace.openTextDocument(version), /no file but a version of one \(`version-of-before:`\)/, asks],
+        [() => vscode.workspace.openTextDocument(version), /not a file itself \(`version-of-before:`\)/, asks],
         [() => vscode.workspace.openTextDocument({ language: "python", content: "import torch\n" }), /Save the file first/, asks],
         [() => vscode.workspace.openTextDocument({ language: "markdown" }), /Open a CUDA or Python file first; .*`markdown`/, asks],
         [
