@@ -83,6 +83,7 @@ function M.attach(client, bufnr)
     vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
   end
   require('stitchcuda.hints').follow(bufnr)
+  require('stitchcuda.heat').look(client, bufnr)
   if lenses then
     turn_lenses(client, bufnr, true)
   end
@@ -116,8 +117,7 @@ function M.options_changed()
   local hints_turned, lenses_turned = given.inlay_hints ~= hints, given.code_lenses ~= lenses
   hints, lenses = given.inlay_hints, given.code_lenses
   for _, client in ipairs(clients()) do
-    local of_config = (vim.lsp.config.stitchcuda.settings or {}).stitchcuda
-    client.settings.stitchcuda = server.settings(of_config)
+    client.settings.stitchcuda = server.settings()
     client:notify('workspace/didChangeConfiguration', { settings = client.settings })
     for bufnr in pairs(client.attached_buffers) do
       if hints_turned then

@@ -138,6 +138,14 @@ function M.start(dispatchers)
   return rpc
 end
 
+--- The server's settings: those of `vim.g.stitchcuda` over those of `vim.lsp.config`.
+---@param of_config? table Those of `vim.lsp.config`, where they are known
+---@return table
+function M.settings(of_config)
+  of_config = of_config or ((vim.lsp.config.stitchcuda or {}).settings or {}).stitchcuda
+  return vim.tbl_deep_extend('force', vim.empty_dict(), of_config or {}, options.get().settings)
+end
+
 --- The settings as the environment of a command: `nvcc.extraFlags` is `STITCHCUDA_NVCC_EXTRA_FLAGS`. Tables have no variable, and
 --- only say what findings look like.
 ---@return table<string, string>
@@ -153,7 +161,7 @@ function M.environment()
       variables['STITCHCUDA_' .. variable] = tostring(value)
     end
   end
-  for group, value in pairs(options.get().settings) do
+  for group, value in pairs(M.settings()) do
     if type(value) == 'table' then
       for key, inner in pairs(value) do
         add(group .. '.' .. key, inner)
@@ -163,13 +171,6 @@ function M.environment()
     end
   end
   return variables
-end
-
---- The server's settings: those of `vim.g.stitchcuda` over those of `vim.lsp.config`.
----@param of_config? table
----@return table
-function M.settings(of_config)
-  return vim.tbl_deep_extend('force', vim.empty_dict(), of_config or {}, options.get().settings)
 end
 
 ---@param params lsp.InitializeParams
