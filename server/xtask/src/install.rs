@@ -1,7 +1,7 @@
 //! `cargo xtask install`: builds from this checkout, and installs for the person who works here.
 
 use std::env::consts::EXE_SUFFIX;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let root = workspace_root();
     if arguments.vscode {
-        install_vscode(&root, arguments)?;
+        install_vscode(&editor(arguments.editor.clone())?, || package(&root, arguments.debug))?;
     }
     if arguments.nvim {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -70,19 +70,29 @@ pub fn server(root: &Path, target: &Path) -> Result<PathBuf> {
     Ok(target.join("release").join(format!("stitchcuda{EXE_SUFFIX}")))
 }
 
-fn install_vscode(root: &Path, arguments: &Arguments) -> Result<()> {
+/// Has an editor install the package that is made for it.
+fn install_vscode(editor: &OsStr, package: impl FnOnce() -> Result<PathBuf>) -> Result<()> {
     // Before anything is built, which takes minutes.
-    let editor = editor(arguments.editor.clone())?;
+    let name = editor.display();
+    let asked = Command::new(editor).arg("--version").output();
+    let asked = asked.with_context(|| format!("`{name}` can't be run; name your VS Code with --editor"))?;
+    if !asked.status.success() {
+        bail!("`{name} --version` ends with {}; name your VS Code with --editor", asked.status);
+    }
+    step(Command::new(editor).arg("--install-extension").arg(package()?).arg("--force"))
+}
+
+/// Makes the package with the server inside: its path.
+fn package(root: &Path, is_debug: bool) -> Result<PathBuf> {
     let target = target_directory(root)?;
-    let binary = if arguments.debug {
+    let binary = if is_debug {
         step(cargo(root).args(["build", "--locked", "--package", "stitchcuda"]))?;
         target.join("debug").join(format!("stitchcuda{EXE_SUFFIX}"))
     } else {
         server(root, &target)?
     };
     vscode::build(root)?;
-    let package = vscode::pack(root, &target.join("packages"), Some((&vscode::platform()?, &binary)))?;
-    step(Command::new(editor).arg("--install-extension").arg(package).arg("--force"))
+    vscode::pack(root, &target.join("packages"), Some((&vscode::platform()?, &binary)))
 }
 
 fn editor(named: Option<OsString>) -> Result<OsString> {
@@ -171,6 +181,28 @@ mod tests {
         fs::remove_file(packages.join("stitchcuda")).unwrap();
         fs::create_dir(packages.join("stitchcuda")).unwrap();
         assert!(refused().contains("no link"));
+    }
+
+    #[test]
+    fn a_package_is_given_to_an_editor_that_runs() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let (editor, told) = (folder.path().join("editor"), folder.path().join("told"));
+        let refused =
+            || install_vscode(editor.as_os_str(), || bail!("it was built")).unwrap_err().to_string();
+        assert!(refused().contains("can't be run; name your VS Code with --editor"));
+        let write = |line: &str| {
+            fs::write(&editor, format!("#!/bin/sh\n{line}\n")).unwrap();
+            fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        write("exit 3");
+        assert!(refused().contains("--version` ends with exit status: 3"));
+        write(&format!("echo \"$@\" >> '{}'", told.display()));
+        assert_eq!(refused(), "it was built");
+        install_vscode(editor.as_os_str(), || Ok(PathBuf::from("of/this.vsix"))).unwrap();
+        let told = fs::read_to_string(told).unwrap();
+        assert_eq!(told.lines().last(), Some("--install-extension of/this.vsix --force"));
     }
 
     #[test]
