@@ -6,7 +6,7 @@ local severity = { ['static/pow-small-exponent'] = 'warning' }
 vim.g.stitchcuda = { settings = { diagnostics = { severity = severity } }, code_lenses = false }
 
 t.run(function()
-  local bufnr = t.open('e.cu')
+  local bufnr, client = t.open('e.cu')
   local finding = t.diagnostic(bufnr, 'static/pow-small-exponent')
   t.check(finding.severity == vim.diagnostic.severity.WARN, 'the severity of the first options')
   local function lens_at(line)
@@ -18,10 +18,15 @@ t.run(function()
   t.check(#t.lenses(bufnr) == 0, 'no code lens where they are off from the start')
   vim.g.stitchcuda = { settings = { diagnostics = { severity = severity } } }
   lens_at(t.line_of(bufnr, '__global__'))
-  -- Turned on later, they follow the text like those that were on from the start.
+  -- Turned on later, they follow the text like those that were on from the start: also where the server does not ask for that.
+  local refresh = client.handlers['workspace/codeLens/refresh']
+  client.handlers['workspace/codeLens/refresh'] = function()
+    return vim.NIL
+  end
   vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { '// a line more' })
   vim.api.nvim_exec_autocmds('TextChanged', { buffer = bufnr })
   lens_at(t.line_of(bufnr, '__global__'))
+  client.handlers['workspace/codeLens/refresh'] = refresh
   -- After a compile they say what it found, where no hint says that beside them.
   vim.lsp.inlay_hint.enable(false, { bufnr = bufnr })
   vim.cmd.write()
