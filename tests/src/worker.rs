@@ -143,6 +143,22 @@ pub fn ends(pid: Pid, within: Duration) -> bool {
     false
 }
 
+/// What a worker that does a job has started, once there is something: between two runs there is nothing for a moment.
+///
+/// # Errors
+/// It starts nothing.
+pub fn started_by(worker: Pid) -> Result<Vec<Process>> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline {
+        let started = descendants(worker);
+        if !started.is_empty() {
+            return Ok(started);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    bail!("the worker starts nothing")
+}
+
 /// The processes that descend from one, each with its name.
 pub fn descendants(of: Pid) -> Vec<Process> {
     let all: Vec<Process> = fs::read_dir("/proc")

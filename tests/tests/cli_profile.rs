@@ -101,7 +101,11 @@ fn a_profile_without_a_kernel_says_why() {
 
 #[test]
 fn what_no_profiler_wrote_is_wrong_input() {
-    let folder = Folder::with(&[("notes.txt", "nothing of the kind\n"), ("empty", "")]).unwrap();
+    let nvprof =
+        "==30610== NVPROF is profiling process 30610, command: ./main\n==30610== Profiling result:\n";
+    let folder =
+        Folder::with(&[("notes.txt", "nothing of the kind\n"), ("empty", ""), ("nvprof.log", nvprof)])
+            .unwrap();
     let cut = unpacked(&folder, &["nsys/cut.sqlite.gz"], "cut.sqlite");
     let at = |name: &str| folder.path().unwrap().join(name);
     for (file, words) in [
@@ -110,6 +114,7 @@ fn what_no_profiler_wrote_is_wrong_input() {
         (at("gone.sqlite"), "can't be read"),
         (folder.path().unwrap(), "can't be read"),
         (cut, "damaged"),
+        (at("nvprof.log"), "is of nvprof"),
     ] {
         let finished = import(&folder, &file, &[]);
         assert_eq!(finished.status, Some(2), "{}: {}", file.display(), finished.err);
@@ -158,7 +163,7 @@ fn an_ncu_without_permission_is_in_nobodys_way_on_the_simulator() {
     let report = folder.write("k.ncu-rep", b"NVR\0\x08\x00\x00\x00 and more of it").unwrap();
     let arguments = ["profile", "--import", report.to_str().unwrap()];
     let refused = finish(folder.bare(&arguments).unwrap().env("PATH", &path)).unwrap();
-    assert_eq!(refused.status, Some(2), "{refused:?}");
+    assert_eq!(refused.status, Some(3), "{refused:?}");
     assert!(refused.err.contains("ERR_NVGPUCTRPERM"), "{}", refused.err);
     assert_eq!(refused.out, "");
     let program = lines();

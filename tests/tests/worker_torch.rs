@@ -48,20 +48,7 @@ fn modules_and_what_they_import_are_verified_elsewhere() {
         ("nan.py", 1, "wrong"),
         ("raises.py", 1, "crashed"),
     ] {
-        let arguments = [
-            "verify",
-            "--format",
-            "json",
-            "--device",
-            "cpu",
-            "--python",
-            &python,
-            "--calls",
-            "0",
-            "--no-compile-baseline",
-            "ref.py",
-            candidate,
-        ];
+        let arguments = verifying(&python, "ref.py", candidate);
         let finished =
             finish(&mut ordering(&folder, &machine.command().unwrap(), &arguments).unwrap()).unwrap();
         let verdict = finished.json().unwrap();
@@ -71,6 +58,24 @@ fn modules_and_what_they_import_are_verified_elsewhere() {
     }
     // Four modules that were named, the reference, the package and what is imported of it.
     assert_eq!(machine.contents(), 7);
+}
+
+/// The arguments that have a candidate compared on a processor, and nothing timed.
+fn verifying<'a>(python: &'a str, reference: &'a str, candidate: &'a str) -> [&'a str; 12] {
+    [
+        "verify",
+        "--format",
+        "json",
+        "--device",
+        "cpu",
+        "--python",
+        python,
+        "--calls",
+        "0",
+        "--no-compile-baseline",
+        reference,
+        candidate,
+    ]
 }
 
 #[test]
@@ -98,20 +103,7 @@ fn an_input_file_travels_once() {
         .status()
         .unwrap();
     assert!(made.success());
-    let arguments = [
-        "verify",
-        "--format",
-        "json",
-        "--device",
-        "cpu",
-        "--python",
-        &python,
-        "--calls",
-        "0",
-        "--no-compile-baseline",
-        "ref.py::double",
-        "cand.py::double",
-    ];
+    let arguments = verifying(&python, "ref.py::double", "cand.py::double");
     let log = machine.home().join("traffic");
     let command = machine.shell(&format!("tee -a '{}' | WORKER", log.display())).unwrap();
     let sent = || {

@@ -14,6 +14,27 @@ pub enum Format {
     Json,
 }
 
+/// The formats of subcommands that have findings at lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Output {
+    /// Findings with their lines, for a person
+    #[default]
+    Human,
+    /// One JSON object with a `schema` field
+    Json,
+    /// SARIF 2.1.0, for code hosts
+    Sarif,
+}
+
+impl From<Format> for Output {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Human => Self::Human,
+            Format::Json => Self::Json,
+        }
+    }
+}
+
 /// Prints `value` as one object, readable, with a newline.
 ///
 /// # Errors

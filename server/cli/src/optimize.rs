@@ -88,6 +88,7 @@ pub struct Spending {
     /// Minutes that the run may take
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     minutes: Option<u64>,
+    /// Seconds instead, of what is not typed.
     #[arg(skip)]
     seconds: Option<u64>,
 }

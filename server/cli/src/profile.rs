@@ -19,7 +19,9 @@ use stitch_verifier::simulation::Report as Simulated;
 use stitch_verifier::torch::find;
 
 use self::report::Place;
-use crate::format::{Format, print_json};
+use crate::check;
+use crate::format::{Output, print_json};
+use crate::settings::Surrounding;
 use crate::setup::{ProgramArguments, PythonArguments};
 use crate::status::Status;
 
@@ -46,9 +48,9 @@ pub struct Arguments {
     /// Write a page of HTML for a browser, which needs nothing else
     #[arg(long, value_name = "OUT.html")]
     report: Option<PathBuf>,
-    /// How to print
+    /// How to print; SARIF has what is told at lines
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: Output,
     #[command(flatten)]
     shared: ProgramArguments,
     /// Profile this candidate for it, file.py or file.py::Name, with the same inputs
@@ -109,22 +111,32 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         Ok(report) => report,
         Err(status) => return Ok(status),
     };
-    let shown = Shown { format: arguments.format, report };
+    let shown = Shown { format: arguments.format, report, names: names(arguments, &surrounding) };
     match (&arguments.import, &arguments.program) {
         (Some(file), _) => import::run(file, &surrounding, &shown, out),
         (None, Some(target)) if find::is_python(target) => {
             torch::run(target, arguments, &surrounding, &shown, out)
         }
-        (None, Some(target)) => work::run(target, arguments, surrounding, &shown, out),
+        (None, Some(target)) => work::run(target, arguments, &surrounding, &shown, out),
         // clap asks for one of the two.
         (None, None) => Ok(Status::Usage),
     }
 }
 
+/// The files that findings may be in: that of the target, or all in the folder where that is not known, as of a file that was written elsewhere.
+fn names(arguments: &Arguments, surrounding: &Surrounding) -> Vec<PathBuf> {
+    let named = [&arguments.program, &arguments.candidate].into_iter().flatten();
+    let files = named.map(|name| PathBuf::from(name.split("::").next().unwrap_or_default()));
+    let files: Vec<PathBuf> = files.filter(|file| surrounding.folder.join(file).is_file()).collect();
+    if files.is_empty() { vec![surrounding.folder.clone()] } else { files }
+}
+
 /// Where a profile is shown.
 struct Shown {
-    format: Format,
+    format: Output,
     report: Option<Place>,
+    /// Files and folders that findings may be in.
+    names: Vec<PathBuf>,
 }
 
 impl Shown {
@@ -135,6 +147,7 @@ impl Shown {
         profile: &Profile,
         run: Option<Run<'_>>,
         status: Status,
+        surrounding: &Surrounding,
         out: &mut impl Write,
     ) -> Result<Status> {
         let limits = profile.system.as_ref().map(|system| system::explain(system, profile.python.as_ref()));
@@ -142,8 +155,13 @@ impl Shown {
         let explanations: Vec<kernel::Explanation> = profile.launches.iter().map(kernel::explain).collect();
         let written = self.report.as_ref().map_or(Ok(()), |place| place.write(profile, run.as_ref()));
         match self.format {
-            Format::Json => print_json(out, &Report { profile, limits, explanations, run })?,
-            Format::Human => show::print(profile, &limits, &explanations, run.as_ref(), out)?,
+            Output::Json => print_json(out, &Report { profile, limits, explanations, run })?,
+            Output::Human => show::print(profile, &limits, &explanations, run.as_ref(), out)?,
+            Output::Sarif => {
+                let simulated = run.as_ref().map(|run| run.simulated);
+                let report = check::profiled::report(profile, simulated, &self.names, surrounding, status);
+                print_json(out, &check::sarif::log(&report))?;
+            }
         }
         Ok(written.map_or_else(|worse| status.worse(worse), |()| status))
     }

@@ -1,20 +1,12 @@
 //! `stitchcuda worker`: the device of another machine's StitchCUDA, on the standard streams. See `docs/worker.md`.
 
-use std::io;
 use std::process::ExitCode;
 
 use crate::status::Status;
 
 /// Speaks the protocol until the other side is gone. What is logged goes to standard error, which the other side shows where something is wrong.
 pub fn run() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(false)
-        .without_time()
-        .init();
+    crate::log_to_stderr();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -123,9 +123,9 @@ impl Profile {
         self.notes.extend(other.notes.iter().cloned());
     }
 
-    /// Whether any kernel is known, or of what ran without a GPU any operator.
+    /// Whether any kernel is known, or of what ran without a GPU any operator, or of what no profiler looked into how long a call takes.
     pub fn has_kernels(&self) -> bool {
-        if self.python.as_ref().is_some_and(|python| python.host.is_some()) {
+        if self.python.as_ref().is_some_and(|python| python.host.is_some() || python.call.is_some()) {
             return true;
         }
         let recorded = self.system.as_ref().and_then(|system| system.kernels.as_ref());

@@ -1,5 +1,7 @@
 //! What a file is, by how it begins. Names of files say little: `nsys` and people add endings as they like.
 
+use crate::sanitizer;
+
 /// What profilers write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
@@ -43,7 +45,11 @@ pub fn sniff(head: &[u8]) -> Option<FileKind> {
     if start.starts_with('<') && text.contains("ComputeSanitizerOutput") {
         return Some(FileKind::SanitizerXml);
     }
-    if has_line(&["========= COMPUTE-SANITIZER", "========= CUDA-MEMCHECK"]) {
+    let by_sanitizer = |line: &str| {
+        let said = sanitizer::behind_mark(line).map(str::trim_start);
+        said.is_some_and(|said| said.starts_with("COMPUTE-SANITIZER") || said.starts_with("CUDA-MEMCHECK"))
+    };
+    if text.lines().any(by_sanitizer) {
         return Some(FileKind::SanitizerText);
     }
     if text.contains("\"Kernel Name\"") || has_line(&["==PROF==", "\"File Path\",", "\"Function Name\","]) {
@@ -67,6 +73,8 @@ mod tests {
             (b"hello from the program\n==PROF== Connected\n\"ID\",\"Kernel Name\"\n", Some(FileKind::NcuCsv)),
             (b"\"ID\",\"Process ID\",\"Kernel Name\"\n", Some(FileKind::NcuCsv)),
             (b"sum 3\n========= COMPUTE-SANITIZER\n", Some(FileKind::SanitizerText)),
+            (b"sum 3========= CUDA-MEMCHECK\n", Some(FileKind::SanitizerText)),
+            (b"============ COMPUTE-SANITIZER ============\n", None),
             (b"<?xml version=\"1.0\"?><ComputeSanitizerOutput>", Some(FileKind::SanitizerXml)),
             (b"int main() { return 0; }\n", None),
             (b"", None),

@@ -10,6 +10,11 @@ pub fn time(ns: u64) -> String {
     }
 }
 
+/// A median with its interval, in nanoseconds: `1.20 ms (1.18 ms to 1.23 ms)`.
+pub fn interval(median: u64, low: u64, high: u64) -> String {
+    format!("{} ({} to {})", time(median), time(low), time(high))
+}
+
 /// A share as a percentage: whole ones from 1% on.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
@@ -57,7 +62,8 @@ pub fn times(many: u64) -> String {
     if many == 1 { "once".to_owned() } else { format!("{} times", count(many)) }
 }
 
-fn three_digits(value: f64) -> String {
+/// A number with three digits, or more where it is large.
+pub(crate) fn three_digits(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),
         value if value < 100.0 => format!("{value:.1}"),

@@ -238,3 +238,10 @@ fn broken_xml_keeps_the_records_before_the_break() {
     let bomb = "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><ComputeSanitizerOutput><record><what><text>&b;</text></what></record></ComputeSanitizerOutput>";
     assert_eq!(read(bomb).defects[0].text, "an error without a text", "entities are not expanded");
 }
+
+#[test]
+fn what_the_tool_says_behind_a_line_that_the_program_left_open_is_read() {
+    let text = "all is well ==== so far========= COMPUTE-SANITIZER\n========= Invalid __global__ write of size 4 bytes\n=========     at k(float *)+0x80 in k.cu:2\n=========     by thread (9,0,0) in block (0,0,0)\n=========     Address 0x7f00 is out of bounds\n50%========= ERROR SUMMARY: 1 error\n";
+    let report = sanitizer::read(text.as_bytes()).unwrap();
+    assert_eq!((report.defects.len(), report.errors), (1, Some(1)), "{report:?}");
+}

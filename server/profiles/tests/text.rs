@@ -10,10 +10,12 @@ use std::path::Path;
 use expect_test::expect_file;
 use flate2::read::GzDecoder;
 use stitch_findings::Code;
-use stitch_profiles::kernel::KernelLaunch;
+use stitch_profiles::kernel::{KernelLaunch, Metric};
+use stitch_profiles::place::{self, Target};
 use stitch_profiles::profile::{Profile, Way};
+use stitch_profiles::python::estimate::Arithmetic;
 use stitch_profiles::text::{self, Occupancy};
-use stitch_profiles::{ncu, nsys, python};
+use stitch_profiles::{brief, ncu, nsys, python, report};
 
 fn data(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -95,4 +97,75 @@ fn lines_of_python() {
     let modules = python.modules.iter().map(text::module);
     expect_file![data("text/python.md")]
         .assert_eq(&lines.chain(modules).collect::<Vec<_>>().join("\n---\n\n"));
+}
+
+/// What an H200 can, as the table of devices has it.
+fn h200() -> python::Peaks {
+    python::Peaks {
+        device: "NVIDIA H200".into(),
+        bandwidth: 4.814e12,
+        l2: 60 << 20,
+        flops: [(Arithmetic::Fp32, 66.9e12)].into(),
+        source: "the table of devices".into(),
+    }
+}
+
+/// Lines whose operators' shapes were recorded, and no counter read.
+fn shapes() -> Profile {
+    let files = vec!["/w/models/net.py".into()];
+    let workspace = python::Workspace { folders: vec!["/w".into()], files, from_elsewhere: false };
+    let (system, mut time) = python::read(&data("trace/shapes.json"), &workspace).unwrap();
+    python::classify(&mut time, Some(&system), Ok(h200()));
+    let way = Way { by: "torch.profiler (CUPTI)".to_owned(), ..Way::default() };
+    Profile { system: Some(system), python: Some(time), ..Profile::new("net.py", way) }
+}
+
+#[test]
+fn lines_of_python_by_their_shapes() {
+    let profile = shapes();
+    let lines = profile.python.iter().flat_map(|python| &python.lines);
+    let told: Vec<String> = lines.map(|line| text::python_line(line, &profile)).collect();
+    expect_file![data("text/shapes.md")].assert_eq(&told.join("\n---\n\n"));
+}
+
+#[test]
+fn a_class_by_shapes_stands_in_the_hint_the_brief_and_the_page() {
+    let profile = shapes();
+    let source = "import torch\n\ndef step(a, b, c):\n    d = a @ b\n    d = d + c\n    d = torch.special.zeta(d)\n    return -d\n";
+    let target = Target { path: Path::new("/w/models/net.py"), text: source, kernels: &[], program: None };
+    let notes: Vec<String> =
+        place::measurements(&profile, &target).into_iter().filter_map(|measured| measured.note).collect();
+    assert_eq!(
+        notes,
+        [
+            "90% · 2 kernels · compute-bound",
+            "8% · 2 kernels · memory-bound",
+            "1% · 2 kernels",
+            "0.1% · 2 kernels · latency-bound"
+        ]
+    );
+    let brief = brief::brief(&profile, 1_500);
+    for words in [
+        "net.py:5: 8% of the kernels' time, 2 launches, memory-bound; aten::add",
+        "  by its shapes, aten::add moves at least 1.61 GB in 440 µs: 3.66 TB/s, 76% of 4.81 TB/s",
+    ] {
+        assert!(brief.contains(words), "{words}\n{brief}");
+    }
+    let page = report::page(&profile).unwrap();
+    for words in [
+        "<span class=\"class memory\">memory-bound</span>",
+        "76% of 4.81",
+        "Of no line: 20.0",
+        "stray_kernel",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    // A counter that a profiler read knows better.
+    let mut measured = profile.clone();
+    let metrics = [(Metric::SmThroughput, 10.0), (Metric::MemoryThroughput, 10.0)];
+    let kernel = stitch_profiles::kernel::kernel_name("ampere_sgemm_128x64_nn");
+    measured.launches = vec![KernelLaunch { kernel, metrics: metrics.into(), ..KernelLaunch::default() }];
+    let line = &measured.python.as_ref().unwrap().lines[0];
+    assert_eq!(text::class(line, &measured).as_deref(), Some("latency-bound"));
+    assert!(!text::python_line(line, &measured).contains("estimate"));
 }

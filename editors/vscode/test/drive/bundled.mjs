@@ -10,7 +10,8 @@ export async function bundled({ tools, out, bundle, environment, folder: copy })
     tools,
     out,
     name: "bundled",
-    settings: {},
+    // Of the server nothing is set. A line that is broken, where its path is long, would be two.
+    settings: { "[markdown]": { "editor.wordWrap": "off" } },
     environment: { ...environment, PATH: "/usr/bin:/bin" },
     flags: ["--disable-workspace-trust"],
     before: (base) => installExtension(tools, base, bundle, environment),

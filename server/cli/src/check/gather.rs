@@ -82,6 +82,12 @@ impl Gathered {
         }
     }
 
+    /// Takes in what is said of a file that nobody has looked at here.
+    pub fn tell(&mut self, source: &Source, findings: Vec<Finding>) {
+        let text: Arc<str> = source.text.as_str().into();
+        self.file(&source.canonical, &source.path, &text).findings.extend(findings);
+    }
+
     /// Takes in what a run showed of a file.
     pub fn add_findings(&mut self, path: &Path, findings: Vec<Finding>) {
         if let Some(index) = self.by_path.get(path) {

@@ -4,9 +4,10 @@ mod compile;
 mod files;
 mod gather;
 mod human;
+pub mod profiled;
 mod report;
 mod run;
-mod sarif;
+pub mod sarif;
 mod table;
 
 use std::io::Write;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use stitch_session::config::Architecture;
 
-use crate::format::{Format, print_json};
+use crate::format::{Format, Output, print_json};
 use crate::settings::Surrounding;
 use crate::status::Status;
 use compile::Compiled;
@@ -49,26 +50,18 @@ pub struct Arguments {
     nvcc: Option<String>,
 }
 
-/// The formats of `check`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Output {
-    /// Findings with their lines, for a person
-    #[default]
-    Human,
-    /// One JSON object with a `schema` field
-    Json,
-    /// SARIF 2.1.0, for code hosts
-    Sarif,
-}
-
 impl Arguments {
     /// A check by the static rules alone.
     pub fn for_demo(files: Vec<PathBuf>, format: Format) -> Self {
-        let format = match format {
-            Format::Human => Output::Human,
-            Format::Json => Output::Json,
-        };
-        Self { files, format, no_compile: true, run: false, checks: None, arch: None, nvcc: None }
+        Self {
+            files,
+            format: format.into(),
+            no_compile: true,
+            run: false,
+            checks: None,
+            arch: None,
+            nvcc: None,
+        }
     }
 
     fn flags(&self) -> Vec<(String, String)> {

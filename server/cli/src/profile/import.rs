@@ -53,12 +53,13 @@ pub(super) fn run(
     let from_sanitizer = matches!(kind, FileKind::SanitizerText | FileKind::SanitizerXml);
     let is_empty = !profile.has_kernels() && !from_sanitizer;
     let status = if is_wrong || is_empty { Status::Bad } else { Status::Good };
-    shown.print(&profile, None, status, out)
+    shown.print(&profile, None, status, surrounding, out)
 }
 
 fn status_of(error: &ImportError) -> Status {
     match error {
-        ImportError::NoTool { .. } => Status::Missing,
+        // The file may be sound: what is missing is a tool that works here and is as new as what wrote it.
+        ImportError::NoTool { .. } | ImportError::Tool(_) => Status::Missing,
         // The profiler ran and measured nothing.
         ImportError::Pages(stitch_profiles::ncu::NcuError::NoKernels(_)) => Status::Bad,
         ImportError::Pages(stitch_profiles::ncu::NcuError::NotPermitted) => Status::Missing,

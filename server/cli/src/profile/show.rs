@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric};
 use stitch_profiles::profile::Profile;
-use stitch_profiles::python::{HostTime, PythonTime};
+use stitch_profiles::python::{HostTime, LineSum, PythonTime};
 use stitch_profiles::system::{self, CopySum, KernelSum, System};
 
-use stitch_profiles::units::{counted, percent, rate, size, time};
+use stitch_profiles::text;
+use stitch_profiles::units::{counted, interval, percent, rate, size, time};
 
 use super::{Run, human};
 
@@ -19,6 +20,8 @@ const MOST_CALLS: usize = 5;
 const MOST_INSIGHTS: usize = 6;
 /// Lines of Python that are listed.
 const MOST_LINES: usize = 12;
+/// Kernels of no line that are listed.
+const MOST_UNATTRIBUTED: usize = 5;
 
 /// Prints a profile, what limits the program, and what limits each launch.
 ///
@@ -53,7 +56,7 @@ pub(super) fn print(
         print_limit(limit, out)?;
     }
     if let Some(python) = &profile.python {
-        print_python(python, out)?;
+        print_python(python, profile, out)?;
     }
     for (launch, explanation) in profile.launches.iter().zip(explanations) {
         // What the simulator counted of it stands above.
@@ -102,9 +105,14 @@ fn print_host(host: &HostTime, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_python(python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
+fn print_python(python: &PythonTime, profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     if let Some(host) = &python.host {
         print_host(host, out)?;
+    }
+    if let Some(call) = &python.call {
+        let took = interval(call.median_ns, call.low_ns, call.high_ns);
+        writeln!(out, "\nA call takes {took}, in {}", counted(call.calls, "call", "calls"))?;
+        writeln!(out, "  {}", call.basis)?;
     }
     if !python.lines.is_empty() {
         writeln!(out, "\nThe time of the GPU by line")?;
@@ -112,9 +120,65 @@ fn print_python(python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
     for line in python.lines.iter().take(MOST_LINES) {
         let launches = counted(line.launches, "kernel", "kernels");
         let place = format!("{}:{}", line.file, line.line);
-        writeln!(out, "  {:>10}  {:>5}  {place}  {launches}", time(line.kernel_ns), percent(line.share))?;
+        let class = text::class(line, profile).map(|class| format!(" · {class}")).unwrap_or_default();
+        writeln!(
+            out,
+            "  {:>10}  {:>5}  {place}  {launches}{class}",
+            time(line.kernel_ns),
+            percent(line.share)
+        )?;
+        print_estimate(line, python, out)?;
+    }
+    if python.kernel_ns > 0 {
+        print_attributed(python, out)?;
     }
     Ok(())
+}
+
+/// What the class of a line rests on: the operator that took most of it. Or why there is none.
+fn print_estimate(line: &LineSum, python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
+    let Some(roofline) = &line.roofline else { return Ok(()) };
+    if let Some(why) = &roofline.unknown {
+        return writeln!(out, "      no roofline class: {why}");
+    }
+    let told = line.estimates.iter().find(|operator| operator.bound == Some(roofline.bound));
+    let words = told.zip(python.peaks.as_ref());
+    match words.and_then(|(operator, peaks)| Some((operator, operator.words(peaks)?))) {
+        Some((operator, words)) => writeln!(out, "      by its shapes: {}, {words}", operator.label()),
+        None => Ok(()),
+    }
+}
+
+/// How much of the time the lines account for, and what they do not.
+fn print_attributed(python: &PythonTime, out: &mut impl Write) -> io::Result<()> {
+    let all = system::model::share(python.attributed_ns, python.kernel_ns);
+    let left_out = python.lines.len().saturating_sub(MOST_LINES);
+    let shown: u64 = python.lines.iter().take(MOST_LINES).map(|line| line.kernel_ns).sum();
+    let shown = match left_out {
+        0 => String::new(),
+        more => {
+            let share = exact_percent(system::model::share(shown, python.kernel_ns));
+            format!(", those above for {share}; {more} more with `--format json`")
+        }
+    };
+    writeln!(out, "  lines account for {} of the GPU time{shown}", exact_percent(all))?;
+    for part in python.unattributed.iter().take(MOST_UNATTRIBUTED) {
+        let launches = counted(part.count, "launch", "launches");
+        let name = stitch_profiles::kernel::kernel_name(&part.name).base;
+        let of = percent(system::model::share(part.ns, python.kernel_ns));
+        writeln!(out, "  {:>10}  {of:>5}  of no line: {name}, {launches}", time(part.ns))?;
+    }
+    let more = python.unattributed.len().saturating_sub(MOST_UNATTRIBUTED);
+    if more > 0 {
+        writeln!(out, "  and {more} more of no line")?;
+    }
+    Ok(())
+}
+
+/// A percentage of which the last tenth counts. All is only what is all.
+fn exact_percent(share: f64) -> String {
+    let share = if share < 1.0 { (share * 1e3).floor() / 10.0 } else { 100.0 };
+    format!("{share:.1}%")
 }
 
 fn print_system(system: &System, out: &mut impl Write) -> io::Result<()> {

@@ -8,7 +8,7 @@ use stitch_verifier::profile::sources;
 use stitch_verifier::torch::find::{self, FindError, Said};
 use stitch_verifier::torch::request::Request;
 use stitch_verifier::torch::subject::Subject;
-use stitch_verifier::torch::verify::profiled::{ProfileError, profile};
+use stitch_verifier::torch::verify::profiled::profile;
 
 use stitch_worker::client::Elsewhere;
 use stitch_worker::files::Wanted;
@@ -57,7 +57,7 @@ pub(super) fn run(
         return match (Ordered { elsewhere, order, wanted, title, kind: JobKind::Profile }).done()? {
             Ok(Outcome::Profile { profile }) => {
                 let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
-                page.print(&profile, None, status, out)
+                page.print(&profile, None, status, surrounding, out)
             }
             Ok(_) => Ok(elsewhere::other_outcome()),
             Err(status) => Ok(status),
@@ -84,14 +84,10 @@ pub(super) fn run(
     match result {
         Err(status) => Ok(status),
         Ok(Err(error)) => Ok(Status::of_job(&error)),
-        Ok(Ok(Err(ProfileError::Torch(error)))) => Ok(failed(&error)),
-        Ok(Ok(Err(error))) => {
-            anstream::eprintln!("error: {error}");
-            Ok(Status::Bad)
-        }
+        Ok(Ok(Err(error))) => Ok(failed(&error)),
         Ok(Ok(Ok(profile))) => {
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
-            page.print(&profile, None, status, out)
+            page.print(&profile, None, status, surrounding, out)
         }
     }
 }

@@ -32,18 +32,18 @@ use crate::status::Status;
 pub(super) fn run(
     name: &str,
     arguments: &Arguments,
-    surrounding: Surrounding,
+    surrounding: &Surrounding,
     page: &Shown,
     out: &mut impl Write,
 ) -> Result<Status> {
-    let target = setup::target(&surrounding, name, &arguments.shared.with)?;
+    let target = setup::target(surrounding, name, &arguments.shared.with)?;
     let answers = arguments.shared.answers()?;
     let config = surrounding.config_for(setup::file(&target));
     if let Some(elsewhere) = Elsewhere::configured(&config.worker) {
         let device = setup::asked(&arguments.shared, &target, &config);
         let file = setup::file(&target);
-        let settings = elsewhere::settings(&surrounding, &arguments.shared, &config, device, file, None);
-        let mut wanted = elsewhere::wanted(&surrounding, &target).with_flags(&config.nvcc.extra_flags);
+        let settings = elsewhere::settings(surrounding, &arguments.shared, &config, device, file, None);
+        let mut wanted = elsewhere::wanted(surrounding, &target).with_flags(&config.nvcc.extra_flags);
         wanted.arguments.extend(arguments.shared.arguments.iter().cloned());
         let order = Order::Profile(Box::new(ProfileCuda {
             settings,
@@ -59,13 +59,13 @@ pub(super) fn run(
         }));
         let title = format!("Profile {name}");
         let ordered = Ordered { elsewhere, order, wanted, title, kind: JobKind::Profile };
-        return done_elsewhere(ordered, arguments.sample, page, out);
+        return done_elsewhere(ordered, arguments.sample, page, surrounding, out);
     }
     let executable = std::env::current_exe().context("this program does not know where it lies")?;
     let harnesses = Scratch::new("harness").context("there is no folder for a harness")?;
     let program = program_of(&target, &answers, &harnesses)?;
     let result = interrupt::until_done(1, |jobs, _| async move {
-        let builder = match setup::builder(&surrounding, &arguments.shared, &target).await? {
+        let builder = match setup::builder(surrounding, &arguments.shared, &target).await? {
             Ok(builder) => builder,
             Err(status) => return Ok(Err(status)),
         };
@@ -103,11 +103,11 @@ pub(super) fn run(
         Ok(Err(error)) => Ok(Status::of_job(&error)),
         Ok(Ok(Err(error))) => Ok(failed(&error)),
         Ok(Ok(Ok(Taken { profile, ran: Some(ran), .. }))) => {
-            print_run(arguments.sample, page, &profile, &ran, out)
+            print_run(arguments.sample, page, &profile, &ran, surrounding, out)
         }
         Ok(Ok(Ok(Taken { profile, .. }))) => {
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
-            page.print(&profile, None, status, out)
+            page.print(&profile, None, status, surrounding, out)
         }
     }
 }
@@ -117,15 +117,16 @@ fn done_elsewhere(
     ordered: Ordered,
     sample: Option<f64>,
     page: &Shown,
+    surrounding: &Surrounding,
     out: &mut impl Write,
 ) -> Result<Status> {
     match ordered.done()? {
         Ok(Outcome::Profile { profile }) => {
             let status = if profile.has_kernels() { Status::Good } else { Status::Bad };
-            page.print(&profile, None, status, out)
+            page.print(&profile, None, status, surrounding, out)
         }
         Ok(Outcome::Simulated { profile, run, .. }) => {
-            print_run(sample, page, &profile, &Ran::from(*run), out)
+            print_run(sample, page, &profile, &Ran::from(*run), surrounding, out)
         }
         Ok(_) => Ok(elsewhere::other_outcome()),
         Err(status) => Ok(status),
@@ -180,6 +181,7 @@ fn print_run(
     page: &Shown,
     profile: &Profile,
     ran: &Ran,
+    surrounding: &Surrounding,
     out: &mut impl Write,
 ) -> Result<Status> {
     // What the program says is no result of ours.
@@ -203,5 +205,5 @@ fn print_run(
     };
     let run = Run { sample, exit_status, signal, simulated };
     let good = exit_status == Some(0) && simulated.faults.is_empty() && !simulated.kernels.is_empty();
-    page.print(profile, Some(run), if good { Status::Good } else { Status::Bad }, out)
+    page.print(profile, Some(run), if good { Status::Good } else { Status::Bad }, surrounding, out)
 }

@@ -17,7 +17,7 @@ use stitch_verifier::program::{self, Builder, End, Program, Ran, Running};
 use stitch_verifier::simulation::{Options, Report, Source, checks};
 use stitch_verifier::torch::machine::Machine;
 use stitch_verifier::torch::request::{Request, TorchError};
-use stitch_verifier::torch::verify::profiled::{self, ProfileError};
+use stitch_verifier::torch::verify::profiled;
 
 use super::{Moved, abroad};
 use crate::documents::Document;
@@ -231,7 +231,7 @@ async fn python(
     let profiled = profiled::profile(&name, &request, &files, true, &progress, context.cancellation()).await;
     let recorded = match profiled {
         Ok(recorded) => recorded,
-        Err(ProfileError::Torch(TorchError::Cancelled)) => return Err(JobError::Cancelled),
+        Err(TorchError::Cancelled) => return Err(JobError::Cancelled),
         Err(error) => return Err(JobError::failed(error)),
     };
     recorded.notes.iter().for_each(|note| context.note(note.text.clone()));

@@ -5,6 +5,7 @@ use crate::profile::Profile;
 use crate::python::PythonTime;
 use crate::report::file_name;
 use crate::system::{self, CopySum, Device, DeviceTime, KernelSum, System};
+use crate::text;
 use crate::units::{counted, percent, rate, size, time};
 
 /// Kernels that are listed, by share.
@@ -18,7 +19,7 @@ pub(super) fn pieces(profile: &Profile) -> Vec<Piece> {
         of_system(system, profile.python.as_ref(), &mut pieces);
     }
     if let Some(python) = &profile.python {
-        of_python(python, &mut pieces);
+        of_python(python, profile, &mut pieces);
     }
     pieces
 }
@@ -108,11 +109,12 @@ fn copied(copy: &CopySum) -> String {
     )
 }
 
-fn of_python(python: &PythonTime, pieces: &mut Vec<Piece>) {
+fn of_python(python: &PythonTime, profile: &Profile, pieces: &mut Vec<Piece>) {
     for (at, line) in (0..).zip(python.lines.iter().filter(|line| line.kernel_ns > 0).take(MOST_ROWS)) {
+        let class = text::class(line, profile).map(|class| format!(", {class}")).unwrap_or_default();
         let operators: Vec<&str> = line.operators.iter().take(3).map(|part| part.name.as_str()).collect();
         let text = format!(
-            "- {}:{}: {} of the kernels' time, {}; {}",
+            "- {}:{}: {} of the kernels' time, {}{class}; {}",
             file_name(&line.file),
             line.line,
             percent(line.share),
@@ -120,6 +122,16 @@ fn of_python(python: &PythonTime, pieces: &mut Vec<Piece>) {
             operators.join(", "),
         );
         pieces.push(Piece::new(LINE, 3 + at * 4, text));
+        let estimated = line.estimates.first().zip(python.peaks.as_ref());
+        let words = estimated.and_then(|(operator, peaks)| Some((operator, operator.words(peaks)?)));
+        if let Some((operator, words)) = words {
+            let text = format!("  by its shapes, {} moves {words}", operator.label());
+            pieces.push(Piece::new(NUMBER, 5 + at * 4, text));
+        }
+    }
+    if let Some(call) = &python.call {
+        let took = crate::units::interval(call.median_ns, call.low_ns, call.high_ns);
+        pieces.push(Piece::new(NUMBER, 1, format!("A call takes {took}; no profiler looked into it.")));
     }
     let Some(host) = &python.host else { return };
     let text = format!("Operators took {} on the CPU; no kernel ran on a GPU.", time(host.operator_ns));

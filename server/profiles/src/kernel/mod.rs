@@ -12,7 +12,7 @@ mod lines;
 mod metric;
 mod model;
 mod name;
-mod roofline;
+pub(crate) mod roofline;
 mod rules;
 mod sass;
 mod stalls;

@@ -28,6 +28,8 @@ pub enum Bound {
     Balanced,
     /// Neither is busy: time goes by waiting.
     Latency,
+    /// Kernels are shorter than their launches, and the device waits for these. Of lines of Python; a kernel by itself never is.
+    Launch,
     /// What it takes to say was not measured.
     Unknown,
 }
@@ -40,6 +42,7 @@ impl Bound {
             Self::Compute => "compute-bound",
             Self::Balanced => "balanced",
             Self::Latency => "latency-bound",
+            Self::Launch => "launch-bound",
             Self::Unknown => "not classified",
         }
     }
@@ -139,7 +142,7 @@ impl Class {
                 behind("compute-bound", self.pipe.as_ref().map(|pipe| format!("the {pipe} pipe")).as_deref())
             }
             Bound::Balanced => "balanced between computing and memory".to_owned(),
-            Bound::Latency => "latency-bound".to_owned(),
+            Bound::Latency | Bound::Launch => self.bound.label().to_owned(),
             Bound::Unknown => "not classified".to_owned(),
         }
     }

@@ -42,6 +42,11 @@ impl<R: BufRead> Records<R> {
         if line.len() as u64 >= LONGEST {
             return Ok(Some(Record::TooLong));
         }
+        if let Some(at) = glued(&line) {
+            // A program that does not end its last line: a page begins behind it.
+            self.ahead = Some(line.split_off(at));
+            return Ok(Some(Record::Talk(line)));
+        }
         if !line.starts_with('"') {
             if !self.bare && bare_header(&line) {
                 self.bare = true;
@@ -115,6 +120,16 @@ fn bare_header(line: &str) -> bool {
         && columns.any(|column| column == "Context" || column == "Metric Name")
 }
 
+/// How the first rows of pages begin.
+const FIRST: [&str; 4] =
+    ["\"ID\",\"Process ID\"", "\"Kernel Name\",\"", "\"File Path\",", "\"Function Name\","];
+
+/// Where a page begins in a line that begins with something else.
+fn glued(line: &str) -> Option<usize> {
+    let is_talk = !line.starts_with('"') && !line.starts_with("==");
+    is_talk.then(|| FIRST.iter().filter_map(|first| line.find(first)).min()).flatten()
+}
+
 fn open_quote(line: &str) -> bool {
     line.bytes().filter(|byte| *byte == b'"').count() % 2 == 1
 }
@@ -154,6 +169,16 @@ mod tests {
                 row(&["b", "one\ntwo"]),
                 talk("==PROF== done")
             ]
+        );
+    }
+
+    #[test]
+    fn a_page_behind_a_line_without_an_end_is_found() {
+        let records = all("sum 4096\"ID\",\"Process ID\",\"Kernel Name\"\n\"0\",\"7\",\"k\"\n");
+        let row = |fields: [&str; 3]| Record::Row(fields.map(str::to_owned).to_vec());
+        assert_eq!(
+            records,
+            [Record::Talk("sum 4096".into()), row(["ID", "Process ID", "Kernel Name"]), row(["0", "7", "k"])]
         );
     }
 

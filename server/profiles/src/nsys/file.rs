@@ -108,11 +108,17 @@ pub fn damaged(file: &str, error: &rusqlite::Error) -> ReadError {
 }
 
 /// A database of something else.
-pub fn no_export(file: &str) -> ReadError {
+pub fn no_export(file: &str, by_nvprof: bool) -> ReadError {
     ReadError::NotThis {
         file: file.to_owned(),
         expected: EXPECTED,
-        found: "it is a database without the tables of one".into(),
+        found: match by_nvprof {
+            true => {
+                "nvprof or the Visual Profiler wrote it, which NVIDIA has given up, and it is not read here"
+                    .into()
+            }
+            false => "it is a database without the tables of one".into(),
+        },
         advice: EXPORT,
     }
 }

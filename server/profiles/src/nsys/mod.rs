@@ -32,7 +32,7 @@ pub fn read(path: &Path) -> Result<System, ReadError> {
     let damaged = |error: rusqlite::Error| file::damaged(&name, &error);
     let tables = Tables::of(&connection).map_err(damaged)?;
     if !tables.is_export() {
-        return Err(file::no_export(&name));
+        return Err(file::no_export(&name, tables.is_of_nvprof()));
     }
     let mut notes = Vec::new();
     let mut about = about::read(&connection, &tables, &mut notes).map_err(damaged)?;

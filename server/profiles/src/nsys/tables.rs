@@ -70,6 +70,12 @@ impl Tables {
         self.by_name.get(&name.to_ascii_lowercase()).map(|(_, table)| table)
     }
 
+    /// Whether nvprof or the Visual Profiler wrote it: they keep strings in a table of their own.
+    pub fn is_of_nvprof(&self) -> bool {
+        self.find("StringTable").is_some()
+            && self.by_name.keys().any(|name| name.starts_with("cupti_activity_kind"))
+    }
+
     /// Whether this is an export of nsys at all.
     pub fn is_export(&self) -> bool {
         self.find("StringIds").is_some() && self.by_name.len() > 1

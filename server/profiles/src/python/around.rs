@@ -1,7 +1,9 @@
 //! The second walk: of functions and operators, only what lies around one of the moments.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::estimate::{Arguments, Demand, demand};
 use super::frames::{self, Frame};
 use super::model::Precision;
 use super::points::Points;
@@ -11,6 +13,12 @@ use crate::trace::{Gathered, Kind, Moment, TraceEvent, Visit};
 
 /// Names of functions whose place is kept in memory.
 const MOST_KNOWN: usize = 1 << 18;
+
+/// Operators with their shapes that are told apart; of more only the names.
+const MOST_SIGNATURES: usize = 1 << 15;
+
+/// Letters of an operator's shapes that are kept.
+const MOST_LETTERS: usize = 160;
 
 /// Threads without Python that are followed. Autograd has one for each device.
 const MOST_BESIDE: usize = 64;
@@ -31,6 +39,11 @@ impl Innermost {
         if start >= self.starts[at] {
             (self.starts[at], self.what[at]) = (start, what);
         }
+    }
+
+    /// When what is around the moment began.
+    pub fn start(&self, at: u32) -> i64 {
+        self.starts.get(at as usize).copied().unwrap_or(i64::MIN)
     }
 
     /// What is around the moment.
@@ -65,6 +78,17 @@ pub struct ModuleCall {
     pub name: NameId,
 }
 
+/// An operator with the shapes that it was called with.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// Its name.
+    pub name: NameId,
+    /// Its tensors in words.
+    pub shapes: String,
+    /// What it must at least move and compute, or why that is not known.
+    pub demand: Result<Demand, String>,
+}
+
 /// What is around the moments.
 pub struct Around<'g> {
     gathered: &'g mut Gathered,
@@ -74,8 +98,10 @@ pub struct Around<'g> {
     pub places: Vec<Place>,
     /// The innermost place around each moment.
     pub frame: Innermost,
-    /// The innermost operator around each moment, as a name.
+    /// The innermost operator around each moment: an index of `signatures`.
     pub operator: Innermost,
+    /// Operators with their shapes.
+    pub signatures: Vec<Signature>,
     /// The forward operator of the innermost backward operator around each moment, as another moment.
     pub forward: Innermost,
     /// Calls of modules around any moment.
@@ -87,6 +113,7 @@ pub struct Around<'g> {
     without_python: Vec<u32>,
     known: HashMap<Box<str>, Option<u32>>,
     place_ids: HashMap<Place, u32>,
+    signature_ids: HashMap<u64, u32>,
     forward_of: HashMap<Moment, u32>,
 }
 
@@ -108,6 +135,7 @@ impl<'g> Around<'g> {
             places: Vec::new(),
             frame: Innermost::new(count),
             operator: Innermost::new(count),
+            signatures: Vec::new(),
             forward: Innermost::new(count),
             modules: Vec::new(),
             has_stacks: false,
@@ -115,6 +143,7 @@ impl<'g> Around<'g> {
             without_python,
             known: HashMap::new(),
             place_ids: HashMap::new(),
+            signature_ids: HashMap::new(),
             forward_of,
         }
     }
@@ -163,9 +192,9 @@ impl<'g> Around<'g> {
         if covered.is_empty() {
             return;
         }
-        let name = self.gathered.names.id(&event.name);
+        let signature = self.signature(event);
         for at in covered.clone() {
-            self.operator.offer(at, start, name);
+            self.operator.offer(at, start, signature);
         }
         if let Some(forward) = self.forward_operator(event, Moment { thread, at: start }) {
             for at in covered {
@@ -182,6 +211,33 @@ impl<'g> Around<'g> {
                 self.offer_place(thread, start, event.end(), place);
             }
         }
+    }
+
+    /// The index of an operator with its shapes.
+    fn signature(&mut self, event: &TraceEvent<'_>) -> u32 {
+        let args = &event.args;
+        let shaped = (args.input_sizes, args.input_types, args.input_strides, args.input_values);
+        let mut key = hash(&(&event.name, shaped));
+        if let Some(known) = self.signature_ids.get(&key) {
+            return *known;
+        }
+        let is_full = self.signatures.len() >= MOST_SIGNATURES;
+        if is_full {
+            key = hash(&event.name);
+        }
+        let next = self.signatures.len() as u32;
+        let id = *self.signature_ids.entry(key).or_insert(next);
+        if id == next {
+            let name = self.gathered.names.id(&event.name);
+            let arguments = Arguments::of(args).filter(|_| !is_full);
+            let demand = match is_full {
+                true => Err("the trace has too many different shapes".to_owned()),
+                false => demand(&event.name, arguments.as_ref()),
+            };
+            let shapes = arguments.map(|arguments| arguments.words(MOST_LETTERS)).unwrap_or_default();
+            self.signatures.push(Signature { name, shapes, demand });
+        }
+        id
     }
 
     /// The forward operator of a backward one: by the flow that begins there, or by the number of its node.
@@ -222,6 +278,12 @@ impl<'g> Around<'g> {
         self.place_ids.insert(place, id);
         Some(id)
     }
+}
+
+fn hash(what: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Where a backward operator begins, and the moment of its forward one.

@@ -5,6 +5,7 @@
 //! operator; the two share a flow, or a sequence number.
 
 mod around;
+pub mod estimate;
 mod frames;
 mod host;
 mod model;
@@ -16,8 +17,9 @@ mod workspace;
 use std::fs::File;
 use std::path::Path;
 
+pub use estimate::{LineRoofline, OperatorEstimate, Peaks, classify};
 pub use frames::{LINE_MARK, MODULE_MARK};
-pub use model::{HostLine, HostTime, LineCopies, LineSum, ModuleSum, Part, Precision, PythonTime};
+pub use model::{CallTime, HostLine, HostTime, LineCopies, LineSum, ModuleSum, Part, Precision, PythonTime};
 pub use ranges::from_ranges;
 pub use workspace::Workspace;
 

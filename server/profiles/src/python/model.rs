@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::estimate::{LineRoofline, OperatorEstimate, Peaks};
 use crate::note::Note;
 
 /// What lines and modules of a person's Python cost. Part of the schema `stitchcuda.profile/1`. Times are in nanoseconds.
@@ -13,15 +14,43 @@ pub struct PythonTime {
     pub kernel_ns: u64,
     /// Of that, what could be given to a line.
     pub attributed_ns: u64,
+    /// The same as a share of it, from 0 to 1; 0 where no kernel ran.
+    #[serde(default)]
+    pub attributed_share: f64,
+    /// Kernels that could be given to no line, by name, the one with the most time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unattributed: Vec<Part>,
+    /// What the device can, by which classes were estimated, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peaks: Option<Peaks>,
     /// Lines, the one with the most kernel time first. Each kernel counts for one line: the innermost that is a person's own.
     pub lines: Vec<LineSum>,
     /// Modules, in the order of their paths. A kernel counts for a module and for those around it.
     pub modules: Vec<ModuleSum>,
+    /// How long a call takes by the caller's clock, where no profiler looked into it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallTime>,
     /// What operators cost on the CPU, where no kernel ran on a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostTime>,
     /// What a reader has to know.
     pub notes: Vec<Note>,
+}
+
+/// How long a call takes, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallTime {
+    /// The median of batches of calls.
+    pub median_ns: u64,
+    /// The lower end of its 95% interval.
+    pub low_ns: u64,
+    /// The upper end.
+    pub high_ns: u64,
+    /// How many calls were made in all batches.
+    pub calls: u64,
+    /// How it was measured, in a sentence.
+    pub basis: String,
 }
 
 /// What operators cost on the CPU: each without those that it calls.
@@ -76,6 +105,12 @@ pub struct LineSum {
     pub kernels: Vec<Part>,
     /// The operators that launched them, by the time of their kernels.
     pub operators: Vec<Part>,
+    /// The same by the shapes of their tensors, with what they must at least move and compute, the one with the most time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub estimates: Vec<OperatorEstimate>,
+    /// The roofline class that follows, an estimate; `None` where no kernel ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roofline: Option<LineRoofline>,
     /// Calls that waited for a device, by the operator that made them.
     pub waits: Vec<Part>,
     /// Copies from the host to a device.

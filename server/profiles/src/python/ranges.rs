@@ -37,5 +37,12 @@ pub fn from_ranges(system: &System, workspace: &Workspace) -> Option<PythonTime>
     let mut lines: Vec<LineSum> = lines.into_values().collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.kernel_ns));
     let attributed_ns = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.kernel_ns));
-    marked.then_some(PythonTime { kernel_ns, attributed_ns, lines, ..PythonTime::default() })
+    let attributed_share = share(attributed_ns, kernel_ns);
+    marked.then_some(PythonTime {
+        kernel_ns,
+        attributed_ns,
+        attributed_share,
+        lines,
+        ..PythonTime::default()
+    })
 }

@@ -97,12 +97,12 @@ struct Fact {
     value: String,
 }
 
-fn bound(bound: Bound) -> &'static str {
+pub(super) fn bound(bound: Bound) -> &'static str {
     match bound {
         Bound::Memory => "memory",
         Bound::Compute => "compute",
         Bound::Balanced => "balanced",
-        Bound::Latency => "latency",
+        Bound::Latency | Bound::Launch => "latency",
         Bound::Unknown => "unknown",
     }
 }

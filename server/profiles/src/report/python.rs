@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use super::launch::bound;
 use super::words;
 use crate::kernel::kernel_name;
-use crate::python::{LineCopies, LineSum, Part, Precision, PythonTime};
-use crate::units;
+use crate::profile::Profile;
+use crate::python::{LineCopies, LineSum, Part, Peaks, Precision, PythonTime};
+use crate::{text, units};
 
 /// Lines and modules that are listed.
 const MOST_LINES: usize = 60;
@@ -18,6 +20,10 @@ const MOST_NAMES: usize = 3;
 pub(super) struct PythonView {
     kernel: String,
     attributed: String,
+    /// Kernels that belong to no line.
+    unattributed: Vec<String>,
+    /// Whether classes are estimates, and from what.
+    estimated: Option<String>,
     lines: Vec<LineView>,
     lines_left_out: usize,
     of_functions: bool,
@@ -35,6 +41,10 @@ struct LineView {
     share: String,
     width: String,
     launches: String,
+    /// Its roofline class, its name in the style sheet, and what that rests on.
+    class: Option<String>,
+    bound: &'static str,
+    class_why: String,
     backward: Option<String>,
     kernels: Vec<String>,
     operators: Vec<String>,
@@ -53,12 +63,8 @@ struct ModuleView {
 
 impl PythonView {
     /// Of the times of a program.
-    pub(super) fn of(python: &PythonTime) -> Self {
+    pub(super) fn of(python: &PythonTime, profile: &Profile) -> Self {
         let hottest = python.lines.iter().map(|line| line.share).fold(0.0, f64::max);
-        let part = match python.kernel_ns {
-            0 => 0.0,
-            all => python.attributed_ns as f64 / all as f64,
-        };
         let module = |module: &crate::python::ModuleSum| ModuleView {
             path: module.path.clone(),
             time: units::time(module.kernel_ns),
@@ -69,8 +75,10 @@ impl PythonView {
         };
         Self {
             kernel: units::time(python.kernel_ns),
-            attributed: units::percent(part),
-            lines: python.lines.iter().take(MOST_LINES).map(|sum| line(sum, hottest)).collect(),
+            attributed: units::percent(python.attributed_share),
+            unattributed: unattributed(python),
+            estimated: python.peaks.as_ref().map(estimated),
+            lines: python.lines.iter().take(MOST_LINES).map(|sum| line(sum, hottest, profile)).collect(),
             lines_left_out: python.lines.len().saturating_sub(MOST_LINES),
             of_functions: python.lines.iter().any(|line| line.precision == Precision::Function),
             modules: python.modules.iter().take(MOST_MODULES).map(module).collect(),
@@ -80,7 +88,39 @@ impl PythonView {
     }
 }
 
-fn line(sum: &LineSum, hottest: f64) -> LineView {
+/// `12.0 µs in 3 launches of k`
+fn unattributed(python: &PythonTime) -> Vec<String> {
+    let one = |part: &Part| {
+        let launches = units::counted(part.count, "launch", "launches");
+        format!("{} in {launches} of {}", units::time(part.ns), kernel_name(&part.name).base)
+    };
+    python.unattributed.iter().take(MOST_NAMES).map(one).collect()
+}
+
+fn estimated(peaks: &Peaks) -> String {
+    format!(
+        "Where no counter was read, the class of a line is an estimate from the shapes of tensors, each moved once, beside what {} can at most: {} of memory ({}).",
+        peaks.device,
+        units::rate(peaks.bandwidth),
+        peaks.source
+    )
+}
+
+/// What the class of a line rests on: the operator with most of its time.
+fn class_why(sum: &LineSum, profile: &Profile) -> String {
+    let Some(roofline) = &sum.roofline else { return String::new() };
+    if let Some(why) = &roofline.unknown {
+        return format!("no roofline class: {why}");
+    }
+    let peaks = profile.python.as_ref().and_then(|python| python.peaks.as_ref());
+    let told = sum.estimates.iter().find(|operator| operator.bound == Some(roofline.bound));
+    let words = told
+        .zip(peaks)
+        .and_then(|(operator, peaks)| Some(format!("{}: {}", operator.label(), operator.words(peaks)?)));
+    words.unwrap_or_default()
+}
+
+fn line(sum: &LineSum, hottest: f64, profile: &Profile) -> LineView {
     let mut remarks = Vec::new();
     let waits = sum.waits.iter().fold((0, 0), |(count, ns), wait| (count + wait.count, ns + wait.ns));
     if waits.0 > 0 {
@@ -97,6 +137,9 @@ fn line(sum: &LineSum, hottest: f64) -> LineView {
         share: units::percent(sum.share),
         width: words::width(sum.share),
         launches: units::counted(sum.launches, "kernel", "kernels"),
+        class: text::class(sum, profile),
+        bound: sum.roofline.as_ref().map_or("unknown", |roofline| bound(roofline.bound)),
+        class_why: class_why(sum, profile),
         backward: (sum.backward_ns > 0).then(|| units::time(sum.backward_ns)),
         kernels: named(&sum.kernels, |name| kernel_name(name).base),
         operators: named(&sum.operators, str::to_owned),

@@ -79,7 +79,7 @@ impl<'a> Page<'a> {
             summary: summary(profile),
             program,
             launches,
-            python: python.map(PythonView::of),
+            python: python.map(|python| PythonView::of(python, profile)),
             defects: profile.defects.iter().map(defect).collect(),
             notes: profile.notes.iter().map(note).collect(),
             is_empty: !profile.has_kernels() && profile.defects.is_empty(),
@@ -90,6 +90,11 @@ impl<'a> Page<'a> {
 fn summary(profile: &Profile) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let mut tile = |value: String, what: &str| tiles.push(Tile { value, what: what.to_owned() });
+    if let Some(call) = profile.python.as_ref().and_then(|python| python.call.as_ref()) {
+        tile(units::time(call.median_ns), "a call, by our own clock");
+        let ends = format!("{} to {}", units::time(call.low_ns), units::time(call.high_ns));
+        tile(ends, "its 95% interval");
+    }
     if let Some(system) = &profile.system {
         tile(units::time(system.span_ns), "from the first event to the last");
         if let Some((_, time)) = system.busiest() {

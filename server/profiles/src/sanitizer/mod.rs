@@ -1,6 +1,6 @@
 //! What compute-sanitizer reported, as text or as XML (`--xml`), and before it cuda-memcheck.
 //!
-//! The text is mixed with what the checked program printed: a line of the tool begins with nine equals signs. Reports that are the same but
+//! The text is mixed with what the checked program printed: what the tool says stands behind nine equals signs, on a line of its own unless the program left one open. Reports that are the same but
 //! for the thread become one [`Defect`] with a count and the range of threads.
 
 mod location;
@@ -13,6 +13,7 @@ use std::io::{self, BufRead, Read};
 
 pub use location::{Frame, Location};
 pub use model::{Allocation, Defect, DefectKind, Indices, SanitizerReport, Side};
+pub(crate) use text::behind_mark;
 
 use crate::utf16::decoded;
 

@@ -74,6 +74,16 @@ pub(super) fn kind_of(head: &str) -> Option<DefectKind> {
     HEADS.iter().find(|(words, _)| head.contains(words)).map(|(_, kind)| *kind)
 }
 
+/// What the tool says on a line. A program that does not end its last line has the tool's mark behind it; there it is told from other rows of equals
+/// signs by its nine and the blank.
+pub fn behind_mark(line: &str) -> Option<&str> {
+    let line = line.trim_end();
+    line.strip_prefix(MARK).or_else(|| {
+        let (before, after) = line.split_once(MARK)?;
+        (!before.ends_with('=')).then(|| after.strip_prefix(' ')).flatten()
+    })
+}
+
 pub(super) fn read(mut reader: impl BufRead) -> Result<SanitizerReport, SanitizerError> {
     let mut report = SanitizerReport::default();
     let mut open: Option<Defect> = None;
@@ -85,7 +95,7 @@ pub(super) fn read(mut reader: impl BufRead) -> Result<SanitizerReport, Sanitize
             break;
         }
         let line = String::from_utf8_lossy(&bytes);
-        let Some(content) = line.trim_end().strip_prefix(MARK) else { continue };
+        let Some(content) = behind_mark(&line) else { continue };
         seen = true;
         step(content.trim_start_matches('=').trim(), &mut open, &mut report);
     }

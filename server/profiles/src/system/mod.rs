@@ -18,6 +18,7 @@ pub mod rules;
 pub mod sweep;
 
 pub use calls::CallClass;
+pub use device::TINY_KERNEL_NS;
 pub use drawing::{Column, Drawing, DrawnRow, Row};
 pub use event::{Direction, Launch, Memory, Route};
 pub use insight::{Gain, Insight, SourceLine, explain};

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use super::{cell, code, short};
 use crate::kernel::{Bound, Class};
 use crate::profile::Profile;
-use crate::python::{LineCopies, LineSum, ModuleSum, Part, Precision};
+use crate::python::estimate::MOST_OF_IT;
+use crate::python::{LineCopies, LineSum, ModuleSum, OperatorEstimate, Part, Precision};
 use crate::units;
 
 /// Kernels and operators that are listed.
@@ -16,8 +17,11 @@ const MOST_OPERATORS: usize = 5;
 /// Letters of a kernel's name that are shown: instantiations of PyTorch's take hundreds.
 const MOST_LETTERS: usize = 60;
 
-/// The part of a line's time that one class must have for the line to have it. Ours.
-const MOST_OF_IT: f64 = 0.5;
+/// Operators whose estimates are told.
+const MOST_ESTIMATES: usize = 3;
+
+/// An estimate is told of an operator with at least this part of the line's time.
+const WORTH: f64 = 0.05;
 
 /// One line.
 pub fn python_line(line: &LineSum, profile: &Profile) -> String {
@@ -36,6 +40,7 @@ pub fn python_line(line: &LineSum, profile: &Profile) -> String {
             "These are the sums of the whole function: the profiler recorded no lines within it.\n\n",
         );
     }
+    text.push_str(&estimated(line, profile));
     if line.backward_ns > 0 {
         let part = units::percent(line.backward_ns as f64 / line.kernel_ns.max(1) as f64);
         let _ = writeln!(text, "The backward pass has {part} of it, {}.\n", units::time(line.backward_ns));
@@ -67,8 +72,15 @@ pub fn module(sum: &ModuleSum) -> String {
     text + "\n"
 }
 
-/// The roofline class that has most of the time of a line's kernels, where a profiler measured it: `memory-bound`.
+/// The roofline class that has most of the time of a line's kernels: `memory-bound`. As a profiler measured it, or else as the shapes of tensors make it.
 pub fn class(line: &LineSum, profile: &Profile) -> Option<String> {
+    let estimated =
+        || line.roofline.as_ref().map(|found| found.bound).filter(|bound| *bound != Bound::Unknown);
+    measured_class(line, profile).or_else(|| estimated().map(|bound| bound.label().to_owned()))
+}
+
+/// The class by counters that a profiler read.
+fn measured_class(line: &LineSum, profile: &Profile) -> Option<String> {
     let mut times: BTreeMap<&'static str, u64> = BTreeMap::new();
     for kernel in &line.kernels {
         let measured = profile.launches.iter().find(|launch| launch.kernel.signature == kernel.name);
@@ -79,6 +91,41 @@ pub fn class(line: &LineSum, profile: &Profile) -> Option<String> {
     }
     let (class, ns) = times.into_iter().max_by_key(|(_, ns)| *ns)?;
     (ns as f64 >= MOST_OF_IT * line.kernel_ns as f64).then(|| class.to_owned())
+}
+
+/// What the class rests on where no counter was read, or why there is none.
+fn estimated(line: &LineSum, profile: &Profile) -> String {
+    if measured_class(line, profile).is_some() {
+        return String::new();
+    }
+    let Some(roofline) = &line.roofline else { return String::new() };
+    let mut text = match &roofline.unknown {
+        Some(why) => format!("No roofline class: {why}.\n\n"),
+        None => format!(
+            "Its class is an estimate from the shapes of tensors, each moved once; no counter was read. {} of its time is {}.\n\n",
+            units::percent(roofline.share),
+            roofline.bound.label()
+        ),
+    };
+    let Some(peaks) = profile.python.as_ref().and_then(|python| python.peaks.as_ref()) else { return text };
+    let told = line.estimates.iter().filter(|operator| operator.ns as f64 >= WORTH * line.kernel_ns as f64);
+    let rows = told.filter_map(|operator| Some((operator, operator.bound?, operator.words(peaks)?)));
+    for (operator, bound, words) in rows.take(MOST_ESTIMATES) {
+        let _ = writeln!(text, "- {} is {}: {words}", named(operator), bound.label());
+    }
+    if !text.ends_with("\n\n") {
+        text.push('\n');
+    }
+    text
+}
+
+/// `aten::mm` of float [64, 64]
+fn named(operator: &OperatorEstimate) -> String {
+    let name = if operator.name.is_empty() { operator.label().to_owned() } else { code(&operator.name) };
+    match operator.shapes.is_empty() {
+        true => name,
+        false => format!("{name} of {}", operator.shapes.replace(['`', '\n', '\r', '|'], "'")),
+    }
 }
 
 fn table(what: &str, parts: &[Part], most: usize, all_ns: u64) -> String {

@@ -57,6 +57,14 @@ pub struct Args<'a> {
     pub forward_thread: Option<i64>,
     /// `file(line): function` of each frame, the innermost first, with semicolons.
     pub call_stack: Option<Cow<'a, str>>,
+    /// Sizes of an operator's tensors, as they are written: a list for each argument.
+    pub input_sizes: Option<&'a [u8]>,
+    /// Types of an operator's arguments, as they are written.
+    pub input_types: Option<&'a [u8]>,
+    /// Strides of an operator's tensors, as they are written.
+    pub input_strides: Option<&'a [u8]>,
+    /// Values of an operator's arguments that are no tensors, as they are written.
+    pub input_values: Option<&'a [u8]>,
 }
 
 /// What an event tells.
@@ -166,6 +174,11 @@ impl<'a> Args<'a> {
             "graph node id" => args.launch.graph = value.integer().is_some_and(|id| id > 0),
             "Sequence number" => args.sequence = value.integer().filter(|number| *number >= 0),
             "Fwd thread id" => args.forward_thread = value.integer(),
+            // Older versions wrote `Input dims`.
+            "Input Dims" | "Input dims" => args.input_sizes = nested(&value),
+            "Input type" => args.input_types = nested(&value),
+            "Input Strides" => args.input_strides = nested(&value),
+            "Concrete Inputs" => args.input_values = nested(&value),
             "Call stack" => args.call_stack = Some(into_text(value)).filter(|stack| !stack.is_empty()),
             _ => {}
         })?;
@@ -185,6 +198,13 @@ fn into_text(value: Value<'_>) -> Cow<'_, str> {
         Value::Text(text) => text,
         Value::Word(word) => Cow::Borrowed(word),
         Value::Nested(_) => Cow::Borrowed(""),
+    }
+}
+
+fn nested<'a>(value: &Value<'a>) -> Option<&'a [u8]> {
+    match value {
+        Value::Nested(bytes) => Some(bytes),
+        Value::Text(_) | Value::Word(_) => None,
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) use document::Visit;
 use document::Walk;
 pub use event::{Args, Kind, TraceEvent};
 pub use gather::{Called, FlowEnd, Gathered, Moment, Ran};
+pub(crate) use json::{Value, array};
 use stream::Stream;
 
 /// Opens the trace from its start; called once a walk.

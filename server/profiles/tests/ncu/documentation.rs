@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use expect_test::expect_file;
 use stitch_profiles::kernel::{METRICS, Metric, explain, rules};
 use stitch_profiles::ncu::Report;
+use stitch_profiles::python::estimate::ESTIMATE_RULES;
 
 use crate::proof::{planted, proof};
 use crate::session;
@@ -91,6 +92,13 @@ fn the_documentation_shows_what_was_proven() {
         let (when, source) = (when.join(" and "), cell(rule.source));
         writeln!(page, "| {} | `{}` | {when} | {} | {source} | {gain} |", rule.id, rule.code, rule.at)
             .unwrap();
+    }
+    page.push_str(include_str!("../data/profiles.estimates.md"));
+    page.push_str("\n| class | holds when | thresholds from |\n|---|---|---|\n");
+    for rule in ESTIMATE_RULES {
+        let when: Vec<String> = rule.when.iter().map(|condition| format!("`{condition}`")).collect();
+        let when = if when.is_empty() { "none of these does".to_owned() } else { when.join(" and ") };
+        writeln!(page, "| {} | {} | {} |", rule.bound.label(), cell(&when), rule.source).unwrap();
     }
     page.push_str(
         "\n## Metrics\n\n| metric | what it is | unit | names in Nsight Compute |\n|---|---|---|---|\n",

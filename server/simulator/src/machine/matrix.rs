@@ -109,6 +109,8 @@ pub struct Matrix {
     pub padded: bool,
     /// Of a sparse `a`: which lanes of four hold what is where.
     pub sparse: Option<u32>,
+    /// Of a sparse `a`: where each column goes, if not all stay.
+    pub columns: Vec<u32>,
     /// Where elements of `a` lie (row · k + column): by register, lane, element.
     pub a_places: Vec<u32>,
     /// Where elements of `b` lie (row · n + column).

@@ -11,6 +11,7 @@ mod lanes;
 mod matrices;
 mod programs;
 mod sampling;
+mod tensors;
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

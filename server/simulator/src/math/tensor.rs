@@ -1,15 +1,23 @@
 //! Products of matrices, as the tensor cores of an H100 or H200 sum them.
 //!
-//! NVIDIA documents neither order nor precision of the sums. The model is that of the measurements of Fasi, Higham, Mikaitis and
+//! NVIDIA documents neither order nor precision of the sums. The model began as that of the measurements of Fasi, Higham, Mikaitis and
 //! Pranesh, "Numerical behavior of NVIDIA tensor cores" (2021), and Li and others, "FTTN: Feature-Targeted Testing for Numerical
 //! Properties of NVIDIA & AMD Matrix Accelerators" (2024): products are exact; up to [`Sum::block`] of them and the accumulator are added at
 //! once, each cut (toward zero) at [`Sum::fraction`] bits below the largest exponent among them, where the exponent of a product
 //! is the sum of its factors'; the sum is cut to f32, or rounded to nearest for f16. Longer rows go block after block. Subnormal numbers
 //! are taken as they are. Sums of f64 are fused multiply-adds in the order of `k`.
 //!
+//! What an H200 gave (`tests/h200/tensors`) fixed the rest, and is equal to it bit by bit. Of a sparse row only what is there counts: twice as
+//! many columns are a block. Sums of e4m3 and e5m2 by `wgmma` are cut to 13 bits of mantissa where the result is f32. A result that
+//! is lost whole is +0. The exponent of a subnormal number is the least of its format's, also of accumulators. Instructions of PTX that
+//! the machine lacks are made of others: `mma` of e4m3 and e5m2 of those of f16, from zero on, and the accumulator is added last
+//! ([`Order::After`]); `mma.m8n8k4` of f16 of arithmetic of f32 ([`Order::Scalar`]); `wmma` of tf32 of those with four columns.
+//!
 //! Each product that is cut loses less than 2^-`fraction` of the largest term's binade, so that a block of `n` products is off
 //! from the exact sum by less than `(n + 1) · 2^(top - fraction)`, and half or one unit in the last place of the result:
 //! the bound that the tests hold it to. Older devices keep fewer bits and add fewer products at once.
+
+mod scalar;
 
 use super::half::{F16, Half, rounded};
 use super::{Rounding, double, single};
@@ -29,19 +37,34 @@ const ABSENT: i32 = 2 * NOTHING;
 /// How products are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sum {
-    /// Products that are added at once; a multiple of 4, up to 32.
+    /// Columns whose products are added at once; a multiple of 4, up to 32.
     pub block: usize,
     /// Bits that are kept below the largest exponent; up to 25.
     pub fraction: i32,
+    /// Bits that the mantissa of an f32 result has; up to 23.
+    pub mantissa: u32,
+    /// When the accumulator is added.
+    pub order: Order,
+}
+
+/// When the accumulator is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// With each block of products.
+    Together,
+    /// After all blocks, which begin at zero; rounded to nearest, for it is an instruction of its own.
+    After,
+    /// No tensor core takes part: `mma.m8n8k4` of f16, product by product.
+    Scalar,
 }
 
 impl Sum {
-    /// f16 and bf16; of `mma.sync` also e4m3 and e5m2, which the compiler widens to f16 for sm_90.
-    pub const HALF: Self = Self { block: 16, fraction: 25 };
+    /// f16 and bf16.
+    pub const HALF: Self = Self { block: 16, fraction: 25, mantissa: 23, order: Order::Together };
     /// tf32.
-    pub const TF32: Self = Self { block: 8, fraction: 25 };
+    pub const TF32: Self = Self { block: 8, ..Self::HALF };
     /// e4m3 and e5m2 of `wgmma`, whose sums keep 13 bits. Source: DeepSeek-AI, "DeepSeek-V3 Technical Report" (2024), section 3.5.2; FTTN.
-    pub const EIGHT: Self = Self { block: 32, fraction: 13 };
+    pub const EIGHT: Self = Self { block: 32, fraction: 13, mantissa: 13, order: Order::Together };
 }
 
 /// What the accumulator and the result are.
@@ -139,23 +162,39 @@ pub fn of_e5m2(bits: u32) -> (f32, i32) {
     of_f16((bits & 0xff) << 8)
 }
 
+/// An accumulator, which is an f16 or f32. The exponent of a subnormal f16 is that of the least normal one.
+#[inline(always)]
+fn of_accumulator(c: f32, width: Width) -> (f32, i32) {
+    const LEAST: f32 = f32::from_bits((127 - 14) << 23);
+    let small = width == Width::Half && c != 0.0 && c.abs() < LEAST;
+    if small { (c / LEAST, -14) } else { of_f32(c.to_bits()) }
+}
+
 /// The sum in units of 2^(`top` - `fraction`), to the result.
 #[inline(always)]
-fn finish(total: f64, top: i32, fraction: i32, width: Width) -> f32 {
-    let unit = f64::from_bits(((top - fraction).max(-1022) + 1023) as u64 * (1 << 52));
+fn finish(total: f64, top: i32, sum: Sum, width: Width) -> f32 {
+    let unit = f64::from_bits(((top - sum.fraction).max(-1022) + 1023) as u64 * (1 << 52));
     let value = total * unit;
-    match width {
-        Width::Single => cut(value),
-        Width::Half => <F16 as Half>::to_f32(rounded::<F16>(value, Rounding::Rn)),
-    }
+    let result = match width {
+        Width::Single => cut(value, sum.mantissa),
+        Width::Half => half_of(value),
+    };
+    // What is lost whole leaves a zero without a sign.
+    result + 0.0
+}
+
+/// The f16 nearest to a number, as an f32.
+#[inline(always)]
+fn half_of(value: f64) -> f32 {
+    <F16 as Half>::to_f32(rounded::<F16>(value, Rounding::Rn))
 }
 
 /// An f64 to f32, toward zero; beyond the largest, infinity.
 #[inline(always)]
-fn cut(value: f64) -> f32 {
+fn cut(value: f64, mantissa: u32) -> f32 {
     const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
     if value.abs() >= SMALLEST || value == 0.0 {
-        f64::from_bits(value.to_bits() & !((1 << 29) - 1)) as f32
+        f64::from_bits(value.to_bits() & !((1 << (52 - mantissa)) - 1)) as f32
     } else {
         // Whole units of the smallest subnormal number, 2^-149.
         let units = (value * f64::from_bits((149 + 1023) << 52)).trunc();
@@ -199,13 +238,14 @@ fn block<const N: usize>(
     (a, a_exponents): (&[f32], &[i32]),
     b: Rows<'_>,
     c: [f32; N],
-    fraction: i32,
+    sum: Sum,
     width: Width,
 ) -> [f32; N] {
+    let fraction = sum.fraction;
     let mut own = [(0.0, NOTHING); N];
     let mut top = [NOTHING; N];
     for i in 0..N {
-        own[i] = of_f32(c[i].to_bits());
+        own[i] = of_accumulator(c[i], width);
         top[i] = own[i].1;
     }
     for (k, exponent) in a_exponents.iter().enumerate() {
@@ -235,14 +275,14 @@ fn block<const N: usize>(
     }
     let mut result = [0.0; N];
     for i in 0..N {
-        result[i] = finish(total[i], top[i], fraction, width);
+        result[i] = finish(total[i], top[i], sum, width);
     }
     result
 }
 
 /// The same for one accumulator, where something may be infinite or NaN.
 #[inline(never)]
-fn careful(a: (&[f32], &[i32]), b: Rows<'_>, c: f32, fraction: i32, width: Width) -> f32 {
+fn careful(a: (&[f32], &[i32]), b: Rows<'_>, c: f32, sum: Sum, width: Width) -> f32 {
     // What takes no part is zero on both sides: it may stand beside an infinity.
     let (mut significands, mut exponents) = ([0.0; LONGEST], [ABSENT; LONGEST]);
     let there = a.1.iter().enumerate().filter(|(_, exponent)| **exponent != ABSENT);
@@ -251,12 +291,12 @@ fn careful(a: (&[f32], &[i32]), b: Rows<'_>, c: f32, fraction: i32, width: Width
         (significands[k], exponents[k]) = (significand[0], of_b[0]);
     }
     let products = a.0.iter().zip(&significands).map(|(a, b)| a * b);
-    let special = products.chain([c]).filter(|term| !term.is_finite()).reduce(|sum, term| sum + term);
+    let special = products.chain([c]).filter(|term| !term.is_finite()).reduce(|all, term| all + term);
     match special {
-        Some(sum) => single::canonical(sum),
+        Some(all) => single::canonical(all),
         None => {
             let b = Rows { significands: &significands, exponents: &exponents, stride: 1 };
-            block::<1>(a, b, [c], fraction, width)[0]
+            block::<1>(a, b, [c], sum, width)[0]
         }
     }
 }
@@ -264,9 +304,16 @@ fn careful(a: (&[f32], &[i32]), b: Rows<'_>, c: f32, fraction: i32, width: Width
 /// `c += a · b`: `a` has `m` rows of `k`, `b` has `k` rows of `n`, `c` has `m` rows of `n`; `n` is a multiple of [`WIDE`].
 #[inline(always)]
 pub fn multiply(a: &Parts, b: &Parts, c: &mut [f32], [m, n, k]: [usize; 3], sum: Sum, width: Width) {
+    if sum.order == Order::Scalar {
+        return scalar::multiply(a, b, c, [m, n, k], width);
+    }
     for row in 0..m {
         for column in (0..n).step_by(WIDE) {
             let Some(accumulators) = c[row * n + column..].first_chunk_mut::<WIDE>() else { return };
+            let before = *accumulators;
+            if sum.order == Order::After {
+                *accumulators = [0.0; WIDE];
+            }
             for from in (0..k).step_by(sum.block) {
                 let of_a = row * k + from..row * k + k.min(from + sum.block);
                 let a = (&a.significands[of_a.clone()], &a.exponents[of_a]);
@@ -275,16 +322,27 @@ pub fn multiply(a: &Parts, b: &Parts, c: &mut [f32], [m, n, k]: [usize; 3], sum:
                 let b_rows = Rows { significands, exponents, stride: n };
                 let finite = accumulators.iter().all(|c| c.is_finite());
                 if finite && !special_in(a.0) && !b.special {
-                    *accumulators = block(a, b_rows, *accumulators, sum.fraction, width);
+                    *accumulators = block(a, b_rows, *accumulators, sum, width);
                 } else {
                     for (i, c) in accumulators.iter_mut().enumerate() {
                         let (significands, exponents) = (&significands[i..], &exponents[i..]);
                         let b = Rows { significands, exponents, stride: n };
-                        *c = careful(a, b, *c, sum.fraction, width);
+                        *c = careful(a, b, *c, sum, width);
                     }
                 }
             }
+            if sum.order == Order::After {
+                accumulators.iter_mut().zip(before).for_each(|(c, before)| *c = added(before, *c, width));
+            }
         }
+    }
+}
+
+/// The sum of two f16 or two f32, rounded to nearest.
+fn added(a: f32, b: f32, width: Width) -> f32 {
+    match width {
+        Width::Single => single::canonical(a + b),
+        Width::Half => single::canonical(half_of(f64::from(a) + f64::from(b))),
     }
 }
 
@@ -307,14 +365,15 @@ pub fn multiply_integers(a: &[i32], b: &[i32], c: &mut [i32], [m, n, k]: [usize;
     }
 }
 
-/// The same of f64: fused multiply-adds in the order of `k`.
+/// The same of f64: fused multiply-adds in the order of `k`, `b` times `a`, which tells where both are NaN: an H200's results have
+/// the sign of that of `b`.
 #[inline(always)]
 pub fn multiply_doubles(a: &[f64], b: &[f64], c: &mut [f64], [m, n, k]: [usize; 3], rounding: Rounding) {
     for row in 0..m {
         for column in 0..n {
             let products = (0..k).map(|k_at| (a[row * k + k_at], b[k_at * n + column]));
             let start = c[row * n + column];
-            c[row * n + column] = products.fold(start, |sum, (a, b)| double::fma(a, b, sum, rounding));
+            c[row * n + column] = products.fold(start, |sum, (a, b)| double::fma(b, a, sum, rounding));
         }
     }
 }

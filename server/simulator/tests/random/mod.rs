@@ -4,6 +4,9 @@
 //! calls. In between are steps that all threads take together: shuffles, votes, shared memory between barriers, atomics whose order
 //! does not matter. On the host, each step runs for one thread after the other. Everything has one meaning (`prelude.h`), so
 //! all compilers, all levels of optimisation and all devices must agree.
+//!
+//! Kernels 0 to 279 ran on an H200, as machine code of nvcc -O3, and printed what the simulator prints of PTX of nvcc -O3. The host's program
+//! differs from both in 85 and 114, where -G agrees with it, and in 118 and 276, where -G agrees with the H200.
 
 #![allow(dead_code)] // The test and the example each use a part.
 

@@ -120,9 +120,7 @@ pub async fn build_ahead(
     }
     let Ok(Change::Kernels { kernels, .. }) = work.change([before, after], kernels) else { return };
     for kernel in &kernels {
-        let both =
-            futures::future::join(work.built_harness(before, kernel), work.built_harness(after, kernel));
-        let _ = both.await;
+        let _ = tokio::join!(work.built_harness(before, kernel), work.built_harness(after, kernel));
     }
 }
 

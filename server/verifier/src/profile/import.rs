@@ -14,7 +14,7 @@ use stitch_toolchain::discovery::Profilers;
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Refused, ncu, nsys};
+use super::{Refused, ncu, nsys, peaks};
 
 /// Why a file was not imported.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,15 @@ pub enum ImportError {
         /// The file.
         path: PathBuf,
     },
+    /// nvprof wrote it.
+    #[error(
+        "{} is of nvprof, which NVIDIA has given up and which is not read here. Record the program with `nsys profile` or `ncu`.",
+        path.display()
+    )]
+    Nvprof {
+        /// The file.
+        path: PathBuf,
+    },
     /// A tool is needed that is not here.
     #[error("{} can only be read by {tool}, which was not found. Install {product} or put it on PATH; or, where it was made, run `{instead}` and import what that writes.", path.display())]
     NoTool {
@@ -48,7 +57,10 @@ pub enum ImportError {
         /// What can be done elsewhere.
         instead: String,
     },
-    /// A tool could not read it, in a sentence.
+    /// The tool that reads it says that it is no report, in a sentence.
+    #[error("{0} It is damaged, or a newer version wrote it.")]
+    Damaged(String),
+    /// The tool that could read it does not work here, or is too old for it, in a sentence.
     #[error("{0}")]
     Tool(String),
     /// Its content can't be read.
@@ -65,9 +77,17 @@ pub enum ImportError {
     Cancelled,
 }
 
+/// What nvprof says first, after the number of the process.
+const NVPROF: &str = "== NVPROF is profiling process";
+
 impl From<Refused> for ImportError {
     fn from(refused: Refused) -> Self {
         match refused {
+            Refused::Because { why, .. }
+                if [ncu::UNREADABLE, nsys::UNREADABLE].iter().any(|said| why.contains(said)) =>
+            {
+                Self::Damaged(why)
+            }
             Refused::Because { why, .. } => Self::Tool(why),
             Refused::Cancelled => Self::Cancelled,
         }
@@ -87,7 +107,10 @@ pub async fn import(
     let io = |source| ImportError::Io { path: path.to_owned(), source };
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD as u64).read_to_end(&mut head).map_err(io)?;
-    let kind = sniff(&head).ok_or_else(|| ImportError::Unknown { path: path.to_owned() })?;
+    let kind = sniff(&head).ok_or_else(|| match String::from_utf8_lossy(&head).contains(NVPROF) {
+        true => ImportError::Nvprof { path: path.to_owned() },
+        false => ImportError::Unknown { path: path.to_owned() },
+    })?;
     let way = |by: &str| Way { by: format!("a file of {by}"), ..Way::default() };
     let mut profile = Profile::new(path.display().to_string(), way(by(kind)));
     let opened = || File::open(path).map(BufReader::new).map_err(io);
@@ -103,6 +126,7 @@ pub async fn import(
         FileKind::Trace => {
             let workspace = Workspace { from_elsewhere: true, ..workspace.clone() };
             let (system, mut python) = stitch_profiles::python::read(path, &workspace)?;
+            stitch_profiles::python::classify(&mut python, Some(&system), peaks::of_trace(&system));
             take_system(&mut profile, system);
             profile.notes.append(&mut python.notes);
             profile.python = Some(python);

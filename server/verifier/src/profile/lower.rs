@@ -170,6 +170,12 @@ pub(super) async fn statically(
     Ok(profile)
 }
 
+/// Findings of static rules that are told, as notes: `Line 12: …`
+pub(crate) fn of_rules(analysis: &Analysis, text: &str) -> Vec<Note> {
+    let told = analysis.findings().iter().take(MOST_FINDINGS);
+    told.map(|finding| Note::new(NoteKind::Remark, placed(finding, text))).collect()
+}
+
 /// `Line 12: …`
 fn placed(finding: &Finding, text: &str) -> String {
     let line = text.get(..finding.span.start).map_or(0, |before| before.matches('\n').count()) + 1;
@@ -216,6 +222,17 @@ mod tests {
     use crate::measure::Traffic;
     use crate::measure::sample::Interval;
     use crate::simulation::{Counters, Kernel, Report};
+
+    #[test]
+    fn what_the_rules_say_of_python_has_its_line() {
+        let text = "import torch\n\ndef f(xs):\n    for x in xs:\n        print(x.item())\n";
+        let notes = of_rules(&Analysis::of(Language::Python, text), text);
+        let words: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+        assert!(
+            words.iter().any(|note| note.starts_with("Line 5: ") && note.ends_with("[static/item-in-loop]")),
+            "{words:?}"
+        );
+    }
 
     #[test]
     fn a_kernel_that_was_timed_has_its_time_and_what_was_counted_of_it() {

@@ -160,7 +160,8 @@ async fn page(ncu: &Path, report: &Path, page: Page, cancel: &CancellationToken)
         .output_limit(PAGE_BYTES)
         .time_limit(PAGE_LIMIT);
     match process.run(cancel).await {
-        Ok(finished) if finished.status.success() => Ok(finished.stdout),
+        // Of a report that was cut off it says so and ends well.
+        Ok(finished) if finished.status.success() && !is_unreadable(&finished.stdout) => Ok(finished.stdout),
         Ok(finished) => {
             let said = format!("{}\n{}", finished.stderr_text(), finished.stdout_text());
             Err(Refused::once(format!("ncu could not read {}: {}", report.display(), cut(&said))))
@@ -168,6 +169,15 @@ async fn page(ncu: &Path, report: &Path, page: Page, cancel: &CancellationToken)
         Err(ProgramError::Cancelled { .. }) => Err(Refused::Cancelled),
         Err(error) => Err(Refused::once(error.to_string())),
     }
+}
+
+/// What `ncu` says of a report that it can't make sense of.
+pub(super) const UNREADABLE: &str = "Failed to load report";
+
+/// Whether what it printed begins with that.
+fn is_unreadable(printed: &[u8]) -> bool {
+    const NEAR: usize = 1 << 10;
+    String::from_utf8_lossy(printed.get(..NEAR).unwrap_or(printed)).contains(UNREADABLE)
 }
 
 /// Reads the pages of a report. One without line tables has no lines, and nothing is wrong then.

@@ -15,6 +15,9 @@ const TRACED: [&str; 4] = ["-t", "cuda,nvtx", "--sample=none", "--cpuctxsw=none"
 /// How long a report may take to be turned into another file.
 const EXPORT_LIMIT: Duration = Duration::from_secs(600);
 
+/// What `nsys` says of a report that it can't make sense of.
+pub(super) const UNREADABLE: &str = "Cannot read from stream";
+
 /// `nsys` in front of a program. It writes its report to `report`, to which it adds an ending.
 pub(super) fn observer(nsys: &Path, report: &Path) -> Observer {
     let mut arguments: Vec<OsString> = vec!["profile".into()];

@@ -18,6 +18,7 @@ mod sanitize;
 mod secrets;
 mod simulation;
 mod timing;
+mod unprofiled;
 
 use std::sync::Arc;
 use std::time::Instant;

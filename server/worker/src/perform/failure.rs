@@ -9,7 +9,6 @@ use stitch_verifier::simulation::SimulationError;
 use stitch_verifier::torch::host::HostError;
 use stitch_verifier::torch::machine::MachineError;
 use stitch_verifier::torch::request::TorchError;
-use stitch_verifier::torch::verify::profiled::ProfileError;
 use stitch_verifier::verify::VerifyError;
 
 use crate::protocol::Kind;
@@ -119,15 +118,6 @@ impl From<&TorchError> for Kind {
     }
 }
 
-impl From<&ProfileError> for Kind {
-    fn from(error: &ProfileError) -> Self {
-        match error {
-            ProfileError::Torch(error) => Self::from(error),
-            ProfileError::Read(_) => Self::Bad,
-        }
-    }
-}
-
 impl From<&MachineError> for Kind {
     fn from(error: &MachineError) -> Self {
         match error {
@@ -180,7 +170,6 @@ failures!(
     CollectError,
     TakeError,
     TorchError,
-    ProfileError,
     MachineError,
     MeasureError,
     JudgeError

@@ -29,7 +29,7 @@ pub(super) fn color(bound: Bound) -> RGBColor {
         Bound::Memory => SERIES[0],
         Bound::Compute => SERIES[1],
         Bound::Balanced => SERIES[2],
-        Bound::Latency => SERIES[3],
+        Bound::Latency | Bound::Launch => SERIES[3],
         Bound::Unknown => OTHER,
     }
 }

@@ -6,7 +6,7 @@ use crate::code::lower::fragment::move_fragment;
 use crate::code::op::SLOTS;
 use crate::machine::matrix::fragment::{a_places, b_places, c_places, volta};
 use crate::machine::matrix::{Element, Logic, MATRIX, Matrix, Number, multiply};
-use crate::math::tensor::Sum;
+use crate::math::tensor::{Order, Sum};
 use crate::ptx::ast::{Instruction, Operand, Scalar};
 
 /// The element that a modifier names.
@@ -127,9 +127,36 @@ fn has_shape(shape: [usize; 3], a: Element) -> bool {
     }
 }
 
-/// How products of a type are summed by `mma`.
-fn sum_of(a: Element) -> Sum {
-    if a == Element::Tf32 { Sum::TF32 } else { Sum::HALF }
+/// How products of a type are summed by `mma`; `share` columns of a sparse `a` hold one product.
+fn sum_of(a: Element, k: usize, share: usize) -> Sum {
+    match a {
+        // No instruction of the machine has these: they are widened to f16, half of them at once.
+        Element::E4m3 | Element::E5m2 => Sum { block: k / 2, order: Order::After, ..Sum::HALF },
+        Element::Tf32 => Sum { block: share * Sum::TF32.block, ..Sum::TF32 },
+        _ => Sum { block: share * Sum::HALF.block, ..Sum::HALF },
+    }
+}
+
+/// Where a column goes of numbers of 8 bits, which are widened to f16 and multiplied in two halves: the first half has of each
+/// four elements (of a register) the first two; of a sparse `a`, whose registers hold half of the columns, of each eight the first four.
+fn halved(column: usize, k: usize, share: usize) -> usize {
+    let (together, pair) = (2 * share, 4 * share);
+    column % pair / together * (k / 2) + column / pair * together + column % together
+}
+
+/// Sorts the columns of numbers of 8 bits by the half that they are multiplied in.
+fn halve(matrix: &mut Matrix) {
+    let [_, n, k] = matrix.shape;
+    let share = if matrix.sparse.is_some() { 2 } else { 1 };
+    let columns: Vec<u32> = (0..k).map(|column| halved(column, k, share) as u32).collect();
+    for place in &mut matrix.b_places {
+        *place = columns[*place as usize / n] * n as u32 + *place % n as u32;
+    }
+    if matrix.sparse.is_some() {
+        matrix.columns = columns;
+    } else {
+        matrix.a_places.iter_mut().for_each(|at| *at = *at / k as u32 * k as u32 + columns[*at as usize % k]);
+    }
 }
 
 /// A multiplication before its fragments have places; `registers` are those of `a` and `b`.
@@ -153,6 +180,7 @@ pub(super) fn plain(
         logic: Logic::Xor,
         padded: false,
         sparse: None,
+        columns: Vec::new(),
         a_places: Vec::new(),
         b_places: Vec::new(),
         c_places: Vec::new(),
@@ -192,7 +220,7 @@ pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Ins
     }
     let count = a.per_register();
     let registers = [m * packed / 32 / count, k * n / 32 / count];
-    let mut matrix = plain(shape, (a, b), (c, d), sum_of(a), registers);
+    let mut matrix = plain(shape, (a, b), (c, d), sum_of(a, k, k / packed), registers);
     (matrix.saturate, matrix.logic) = (form.take("satfinite"), logic(form, a)?);
     if is_volta {
         volta::fill(&mut matrix, layout_a == "row", layout_b == "row");
@@ -206,6 +234,9 @@ pub(in crate::code) fn mma(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Ins
         matrix.sparse = Some(*selector as u32);
         matrix.padded = true;
         matrix.a_places = a_places(m, packed, matrix.registers[1], count);
+    }
+    if matches!(a, Element::E4m3 | Element::E5m2) {
+        halve(&mut matrix);
     }
     push(body, i, matrix)
 }
@@ -324,7 +355,9 @@ fn wmma_multiply(body: &mut Body<'_, '_>, form: &mut Form<'_>, i: &Instruction) 
     }
     form.take("rn");
     let registers = [wmma_registers("a", a, shape), wmma_registers("b", b, shape)];
-    let mut matrix = plain(shape, (a, b), (c, d), sum_of(a), registers);
+    // The machine's instructions for tf32 that `wmma` becomes have four columns.
+    let sum = if a == Element::Tf32 { Sum { block: 4, ..Sum::TF32 } } else { sum_of(a, shape[2], 1) };
+    let mut matrix = plain(shape, (a, b), (c, d), sum, registers);
     (matrix.saturate, matrix.logic) = (form.take("satfinite"), logic(form, a)?);
     fill(&mut matrix);
     push(body, i, matrix)

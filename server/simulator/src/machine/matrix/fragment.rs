@@ -6,12 +6,15 @@
 //! in the odd registers. Of `c` and `d`, a member holds two neighbouring columns.
 //!
 //! The fragments of `wmma` are opaque in PTX; here they are those of `mma` side by side, as on an H200. Registers beyond what the matrix
-//! holds repeat it, as those of f16 do.
+//! holds repeat it, as those of f16 do. What has 32 columns is multiplied as its transpose with 32 rows.
 
 pub(crate) mod volta;
 
 /// Groups of four lanes.
 const GROUP: usize = 4;
+
+/// Columns of a `b` that is held as the rows of its transpose are.
+const TURNED: usize = 32;
 
 /// Row and column of `a` (of `m` rows) that element `i` of `count` in register `r` is.
 fn a_place(m: usize, k: usize, count: usize, r: usize, lane: usize, i: usize) -> (usize, usize) {
@@ -29,6 +32,10 @@ fn a_place(m: usize, k: usize, count: usize, r: usize, lane: usize, i: usize) ->
 
 /// Row and column of `b` (of `n` columns).
 fn b_place(n: usize, k: usize, count: usize, r: usize, lane: usize, i: usize) -> (usize, usize) {
+    if n == TURNED {
+        let (column, row) = a_place(n, k, count, r, lane, i);
+        return (row, column);
+    }
     let (group, member) = (lane / GROUP, lane % GROUP);
     let steps = (k / (GROUP * count)).max(1);
     let r = r % (steps * n.div_ceil(8));
@@ -37,6 +44,10 @@ fn b_place(n: usize, k: usize, count: usize, r: usize, lane: usize, i: usize) ->
 
 /// Row and column of element `i` of a lane in `c` (of `m` rows).
 fn c_place(m: usize, n: usize, lane: usize, i: usize) -> (usize, usize) {
+    if m == 8 && n == TURNED {
+        let (column, row) = c_place(n, m, lane, i);
+        return (row, column);
+    }
     let (group, member) = (lane / GROUP, lane % GROUP);
     if m == 8 {
         return (group, 8 * (i / 2) + 2 * member + i % 2);
@@ -117,6 +128,15 @@ mod tests {
             covers(&b_places(n, k, b, count), k * n);
             covers(&c_places(m, n, m * n / 32, 1), m * n);
         }
+    }
+
+    /// What an H200 had in the registers of `wmma.m8n32k16` of f16.
+    #[test]
+    fn what_is_wide_is_held_as_its_transpose() {
+        assert_eq!(b_place(32, 16, 2, 1, 4, 1), (1, 9));
+        assert_eq!(b_place(32, 16, 2, 6, 2, 0), (12, 16));
+        assert_eq!(c_place(8, 32, 2, 3), (5, 8));
+        assert_eq!(c_place(8, 32, 5, 6), (2, 25));
     }
 
     /// Examples of the manual's figures for `mma.m16n8k16` of f16.

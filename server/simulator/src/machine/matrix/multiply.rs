@@ -58,7 +58,8 @@ unsafe fn floats(r: Registers, matrix: &Matrix, s: &mut Scratch, [a, b, c]: [&[u
                 s.a.resize(m * k);
                 let (packed, whole) = (&s.packed, &mut s.a);
                 spread(r, matrix, metadata, selector, |from, to| {
-                    whole.set(to, (packed.significands[from], packed.exponents[from]));
+                    let column = matrix.columns.get(to % k).map_or(to % k, |column| *column as usize);
+                    whole.set(to - to % k + column, (packed.significands[from], packed.exponents[from]));
                 });
             }
         }

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use stitch_profiles::note::{Note, NoteKind};
 use stitch_profiles::profile::{NotTaken, Profile, Way};
-use stitch_profiles::python::{self, Workspace};
+use stitch_profiles::python::{self, PythonTime, Workspace};
 use stitch_profiles::read_error::ReadError;
+use stitch_profiles::system::System;
 use stitch_profiles::trace;
 use stitch_session::CancellationToken;
 use stitch_session::cache::Key;
@@ -17,31 +18,21 @@ use stitch_session::cache::Key;
 use super::gpu::Gpu;
 use super::pair::Side;
 use super::secrets::Secrets;
+use super::unprofiled::Lower;
 use crate::compile::cached::{fingerprint, fingerprint_of_program};
 use crate::profile::ladder::Rung;
-use crate::profile::take;
-use crate::torch::host::{Place, Profiling, Role};
+use crate::profile::{peaks, take};
+use crate::torch::host::{ChildError, Place, Profiling, Role};
 use crate::torch::request::{Progress, Request, TorchError};
 
 /// Calls in each trace: enough for a median, few enough for a trace that is read at once.
 const CALLS: u32 = 5;
 
-/// Why there is no profile.
-#[derive(Debug, thiserror::Error)]
-pub enum ProfileError {
-    /// The code does not run.
-    #[error(transparent)]
-    Torch(#[from] TorchError),
-    /// What the profiler wrote can't be read.
-    #[error("{0}.")]
-    Read(#[from] ReadError),
-}
-
 /// Profiles the reference of a request, which a person named `target`, on the first of its cases, or gives the profile that was kept unless it is to be
 /// `fresh`. Lines are told of files of the workspace.
 ///
 /// # Errors
-/// It does not run, or the profiler does not.
+/// It does not run.
 pub async fn profile(
     target: &str,
     request: &Request,
@@ -49,7 +40,7 @@ pub async fn profile(
     fresh: bool,
     progress: &Progress<'_>,
     cancel: &CancellationToken,
-) -> Result<Profile, ProfileError> {
+) -> Result<Profile, TorchError> {
     if !fresh && let Some((profile, _)) = kept(target, request, workspace).await {
         return Ok(profile);
     }
@@ -75,36 +66,72 @@ pub async fn profile(
     // Nobody else's kernels may run among those that are recorded.
     let alone = gpu.alone().await?;
     progress("profiling", None);
-    child.profile(&inputs, &profiling).await.map_err(failed(" under the profiler"))?;
+    let profiled = child.profile(&inputs, &profiling).await;
     drop((child, alone));
-    progress("reading the traces", None);
-    let workspace = workspace.clone();
-    let read = move || {
-        let system = trace::read(&profiling.path)?;
-        let (_, lines) = python::read(&profiling.lines_path, &workspace)?;
-        let files = std::fs::read(&profiling.files_path).unwrap_or_default();
-        Ok::<_, ReadError>((system, lines, files))
+    let recorded = match profiled {
+        Ok(()) => {
+            progress("reading the traces", None);
+            recorded(&profiling, workspace, request.place).await
+        }
+        Err(ChildError::Cancelled) => return Err(TorchError::Cancelled),
+        Err(error) => Err(format!("It failed: {error}")),
     };
-    let read = tokio::task::spawn_blocking(read).await.map_err(|error| TorchError::System {
-        what: "the traces were not read".to_owned(),
-        source: std::io::Error::other(error),
-    })?;
+    let read = match recorded {
+        Ok(read) => read,
+        Err(why) => {
+            let lower = Lower { target, request, gpu: &gpu, progress };
+            let taken = lower.take(&mut side, &mut secrets, &why).await;
+            side.end().await;
+            return taken;
+        }
+    };
     side.end().await;
-    let (mut system, mut python, files) = read?;
+    let Recorded { mut system, mut python, files } = read;
     let mut profile = Profile::new(target, way(request.place));
     profile.device = Some(request.device.clone());
     profile.notes.append(&mut python.notes);
-    if request.place == Place::Cpu {
+    if let Place::Cuda(index) = request.place {
+        profile.notes.append(&mut system.notes);
+        python::classify(&mut python, Some(&system), peaks::here(index).await);
+        profile.system = Some(system);
+    } else {
         // What of a GPU was not recorded is not missing.
         profile.notes.push(Note::new(NoteKind::Remark, ON_CPU));
-    } else {
-        profile.notes.append(&mut system.notes);
-        profile.system = Some(system);
     }
     profile.python = Some(python);
     profile.way.measured = take::now();
     keep(request, &profile, began.elapsed(), &files).await;
     Ok(profile)
+}
+
+/// What the traces hold.
+struct Recorded {
+    system: System,
+    python: PythonTime,
+    /// The files of the workspace that were imported, as JSON.
+    files: Vec<u8>,
+}
+
+/// Reads the traces. `Err` with the reason why they say nothing, in a sentence: they can't be read, or CUPTI told of no kernel.
+async fn recorded(profiling: &Profiling, workspace: &Workspace, place: Place) -> Result<Recorded, String> {
+    let (profiling, workspace) = (profiling.clone(), workspace.clone());
+    let read = move || {
+        let system = trace::read(&profiling.path)?;
+        let (_, python) = python::read(&profiling.lines_path, &workspace)?;
+        let files = std::fs::read(&profiling.files_path).unwrap_or_default();
+        Ok::<_, ReadError>(Recorded { system, python, files })
+    };
+    let read = tokio::task::spawn_blocking(read)
+        .await
+        .map_err(|error| format!("Its traces were not read: {error}."))?;
+    let read = read.map_err(|error| format!("{error}."))?;
+    let is_empty = |recorded: &Recorded| {
+        recorded.system.kernels.as_ref().is_none_or(Vec::is_empty) && recorded.python.kernel_ns == 0
+    };
+    if matches!(place, Place::Cuda(_)) && is_empty(&read) {
+        return Err(NO_KERNELS.to_owned());
+    }
+    Ok(read)
 }
 
 /// What is kept on disk.
@@ -179,8 +206,11 @@ fn beside(path: &Path) -> Vec<PathBuf> {
 /// What is said of times on the CPU.
 const ON_CPU: &str = "It ran on the CPU, so these are times of operators there; which of them a GPU would be slow at is not known.";
 
+/// What is said where torch.profiler recorded calls and no kernel.
+const NO_KERNELS: &str = "It recorded no kernel: PyTorch was built without CUPTI, another profiler has it, the driver refuses it (`NVreg_RestrictProfilingToAdminUsers`), or the code launches none.";
+
 /// How Python is profiled, and why not by Nsight.
-fn way(place: Place) -> Way {
+pub(super) fn way(place: Place) -> Way {
     let by = match place {
         Place::Cpu => "torch.profiler on the CPU".to_owned(),
         Place::Cuda(_) => Rung::TorchProfiler.to_string(),

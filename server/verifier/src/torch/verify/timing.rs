@@ -107,7 +107,7 @@ impl Clock<'_, '_> {
             Ok(time) => time,
             Err(error) => return Err(self.candidate_failed(error)),
         };
-        let calls = Self::calls(reference, candidate);
+        let calls = calls(reference, candidate);
         let mut rounds = Vec::new();
         let mut made = 0;
         let began = Instant::now();
@@ -192,52 +192,12 @@ impl Clock<'_, '_> {
 
     /// A batch of about so many calls.
     pub fn batch(&mut self, calls: u64, sets: usize) -> Batch {
-        let calls = calls + self.secrets.draw() % (calls / 10 + 1);
-        let sets = sets.max(1) as u64;
-        Batch {
-            calls: (0..calls)
-                .map(|_| {
-                    let set = usize::try_from(self.secrets.draw() % sets).unwrap_or(0);
-                    // Never larger than it was drawn: what is a probability stays one.
-                    (set, 0.5 + self.secrets.uniform() / 2.0)
-                })
-                .collect(),
-            probe: (0..PROBES).map(|_| self.secrets.draw()).collect(),
-            seed: self.secrets.draw() >> 1,
-            empty: false,
-            warm: false,
-            processor: self.processors.chosen,
-        }
+        batch(self.secrets, self.processors.chosen, calls, sets)
     }
 
     /// Roughly how long a call takes, in seconds.
     pub async fn calibrate(&mut self, child: &mut Child, sets: usize) -> Result<f64, ChildError> {
-        let mut calls = 1;
-        loop {
-            let mut batch = self.batch(calls, sets);
-            batch.warm = true;
-            // The first batch of a size may load what later ones find in memory.
-            if calls == 1 {
-                child.time(&batch).await?;
-            }
-            let full = child.time(&batch).await?.wall.as_secs_f64();
-            batch.empty = true;
-            let empty = child.time(&batch).await?.wall.as_secs_f64();
-            #[allow(clippy::cast_precision_loss)] // Few.
-            let made = batch.calls.len() as f64;
-            match next_calls(calls, full - empty).filter(|more| *more <= MOST_CALLS && full < LONGEST) {
-                Some(more) => calls = more,
-                None => return Ok(((full - empty) / made).max(0.0)),
-            }
-        }
-    }
-
-    /// How many calls a batch makes.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Clamped.
-    fn calls(reference: f64, candidate: f64) -> u64 {
-        let slower = reference.max(candidate).max(1e-9);
-        let most = (LONGEST / slower).clamp(1.0, 1e9) as u64;
-        calls_of_batch(reference.min(candidate)).min(most)
+        calibrate(child, |calls| self.batch(calls, sets)).await
     }
 
     /// One round: A B B A, and what is no call of either side in between. How many calls each side made.
@@ -385,6 +345,59 @@ impl Clock<'_, '_> {
         }
         self.report.verdict.evidence.speedups.push(speedup_of("reference", outcome.speedup));
     }
+}
+
+/// A batch of about so many calls, on so many sets of inputs.
+pub(super) fn batch(secrets: &mut Secrets, processor: Option<usize>, calls: u64, sets: usize) -> Batch {
+    let calls = calls + secrets.draw() % (calls / 10 + 1);
+    let sets = sets.max(1) as u64;
+    Batch {
+        calls: (0..calls)
+            .map(|_| {
+                let set = usize::try_from(secrets.draw() % sets).unwrap_or(0);
+                // Never larger than it was drawn: what is a probability stays one.
+                (set, 0.5 + secrets.uniform() / 2.0)
+            })
+            .collect(),
+        probe: (0..PROBES).map(|_| secrets.draw()).collect(),
+        seed: secrets.draw() >> 1,
+        empty: false,
+        warm: false,
+        processor,
+    }
+}
+
+/// Roughly how long a call takes, in seconds, by batches of as many calls as are asked for.
+pub(super) async fn calibrate(
+    child: &mut Child,
+    mut batch: impl FnMut(u64) -> Batch,
+) -> Result<f64, ChildError> {
+    let mut calls = 1;
+    loop {
+        let mut batch = batch(calls);
+        batch.warm = true;
+        // The first batch of a size may load what later ones find in memory.
+        if calls == 1 {
+            child.time(&batch).await?;
+        }
+        let full = child.time(&batch).await?.wall.as_secs_f64();
+        batch.empty = true;
+        let empty = child.time(&batch).await?.wall.as_secs_f64();
+        #[allow(clippy::cast_precision_loss)] // Few.
+        let made = batch.calls.len() as f64;
+        match next_calls(calls, full - empty).filter(|more| *more <= MOST_CALLS && full < LONGEST) {
+            Some(more) => calls = more,
+            None => return Ok(((full - empty) / made).max(0.0)),
+        }
+    }
+}
+
+/// How many calls a batch makes.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Clamped.
+pub(super) fn calls(reference: f64, candidate: f64) -> u64 {
+    let slower = reference.max(candidate).max(1e-9);
+    let most = (LONGEST / slower).clamp(1.0, 1e9) as u64;
+    calls_of_batch(reference.min(candidate)).min(most)
 }
 
 /// A speedup as a verdict has it.

@@ -5,7 +5,7 @@
 //! columns of its own, and `b` has them below each other too.
 
 use crate::machine::matrix::{Matrix, Number};
-use crate::math::tensor::Sum;
+use crate::math::tensor::{Order, Sum};
 
 /// Rows of a part of `a`; columns of `b`.
 const SIDE: usize = 8;
@@ -21,7 +21,7 @@ pub(crate) fn fill(matrix: &mut Matrix, a_rows: bool, b_rows: bool) {
     let wide = K * PARTS;
     matrix.shape = [SIDE * PARTS, SIDE, wide];
     matrix.padded = true;
-    matrix.sum = Sum { block: K, ..Sum::HALF };
+    matrix.sum = Sum { block: K, order: Order::Scalar, ..Sum::HALF };
     matrix.registers[1] = 2;
     matrix.registers[2] = 2;
     matrix.a_places = places(2, 2, |lane, i| {
