@@ -3,7 +3,7 @@ import * as assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
-import { reported, type Setting } from "../src/settings";
+import { reported, reportedStatus, secretsOf, type Setting } from "../src/settings";
 
 const manifest = JSON.parse(fs.readFileSync(path.join(__dirname, "..", "package.json"), "utf8")) as {
   contributes: { configuration: { properties: Record<string, Setting> }[] };
@@ -47,4 +47,27 @@ test("free text of a setting that nobody thought of is not", () => {
       assert.doesNotMatch(reported(name, "hunter2", setting), /hunter2/, name);
     }
   }
+});
+
+test("what the server says of itself is shown without what settings hide", () => {
+  const secrets = secretsOf("stitchcuda.nvcc.extraFlags", ["-DKEY=hunter2", "-g"], settings["stitchcuda.nvcc.extraFlags"] ?? {});
+  assert.deepEqual(secrets, ["-DKEY=hunter2"]);
+  const status = {
+    health: "warning",
+    message: "`nvcc -g -DKEY=hunter2` can't be run.",
+    device: "cuda:0 by `ssh -o hunter2 gpu01 stitchcuda worker`",
+    engine: "none: https://me:hunter2@models.example:8443/v1?key=hunter2 can't be asked",
+    busy: false,
+  };
+  assert.deepEqual(JSON.parse(reportedStatus(status, secrets)), {
+    health: "warning",
+    message: "`nvcc -g …` can't be run.",
+    device: "cuda:0 by a command, not shown",
+    engine: "none: https://models.example:8443/… can't be asked",
+    busy: false,
+  });
+  assert.deepEqual(JSON.parse(reportedStatus({ device: "sim:h200", toolkit: "CUDA 13.0 (/opt/cuda)" }, [])), {
+    device: "sim:h200",
+    toolkit: "CUDA 13.0 (/opt/cuda)",
+  });
 });
