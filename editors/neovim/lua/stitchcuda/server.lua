@@ -195,15 +195,34 @@ function M.is_outdated(client)
     or (told ~= nil and told ~= options.is_trusted(client.root_dir))
 end
 
+--- Tells what ended with a server, whoever ended it.
+---@param lost stitchcuda.Job[]
+local function tell_lost(lost)
+  if #lost == 0 then
+    return
+  end
+  local titles, kept = {}, ''
+  for _, job in ipairs(lost) do
+    titles[#titles + 1] = job.title
+    kept = job.run and ' What a run had found until then is kept: see `:StitchCuda report`.' or kept
+  end
+  local text = 'The server of StitchCUDA ended, and with it: %s.%s'
+  vim.notify(text:format(table.concat(titles, ', '), kept), vim.log.levels.WARN)
+end
+
 --- Starts it again where nobody asked it to end.
 ---@param code integer
 ---@param signal integer
 ---@param client_id integer
 function M.on_exit(code, signal, client_id)
   vim.schedule(function()
-    require('stitchcuda.jobs').gone(client_id)
+    local lost = require('stitchcuda.jobs').gone(client_id)
+    if vim.v.exiting ~= vim.NIL then
+      return
+    end
+    tell_lost(lost)
     local asked = (code == 0 and signal == 0) or signal == 15
-    if asked or vim.v.exiting ~= vim.NIL or not vim.lsp.is_enabled('stitchcuda') then
+    if asked or not vim.lsp.is_enabled('stitchcuda') then
       return
     end
     local how = signal ~= 0 and ('by signal %d'):format(signal) or ('with status %d'):format(code)
