@@ -70,8 +70,10 @@ function table(heads: string[], rows: string[][]): string {
   return `<table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table>`;
 }
 
-function list(items: string[]): string {
-  return items.length > 0 ? `<ul>${items.map((item) => `<li>${escape(item)}</li>`).join("")}</ul>` : "";
+/** A list under a heading of its own, where there is anything in it. */
+function headed(title: string, items: string[]): string {
+  const list = items.map((item) => `<li>${escape(item)}</li>`).join("");
+  return items.length > 0 ? `<h3>${escape(title)}</h3><ul>${list}</ul>` : "";
 }
 
 function pre(text: string): string {
@@ -97,8 +99,8 @@ function verdict(of: Verdict): string {
   return [
     `<p>${escape(`${of.answer} on ${of.device}; inputs: ${of.inputs}`)}</p>`,
     rows.length > 0 ? table(["compared", "inputs", "read as", "values", "different", "tolerance"], rows) : "",
-    of.notChecked.length > 0 ? `<h3>Not checked</h3>${list(of.notChecked)}` : "",
-    list(of.notes),
+    headed("Not checked", of.notChecked),
+    headed("Notes", of.notes),
   ].join("");
 }
 

@@ -63,6 +63,13 @@ test("no text of a verdict becomes an element, and all of it is there", () => {
   assert.match(html, /content="default-src 'none'; style-src 'nonce-n';"/);
 });
 
+test("what was looked at is not said to be unchecked", () => {
+  const of: Verdict = { ...verdict("t"), notChecked: ["no GPU ran it"], notes: ["races were looked for"] };
+  const html = verdictPage(of, "t", "n");
+  assert.match(html, /<h3>Not checked<\/h3><ul><li>no GPU ran it<\/li><\/ul><h3>Notes<\/h3><ul><li>races were looked for<\/li><\/ul>/);
+  assert.ok(!verdictPage({ ...of, notes: [] }, "t", "n").includes("Notes"));
+});
+
 test("a plan of which nothing was tried has no table of attempts", () => {
   const whole = report("t");
   const only: Report = { ...whole, history: whole.history.filter((entry) => entry.entry !== "attempt"), patch: null };
