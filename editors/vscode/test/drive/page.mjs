@@ -32,6 +32,11 @@ export class Workbench {
 
   /** A picture for the README or for who looks for a fault. */
   async shot(name) {
+    // What fades in is there first; what turns for as long as something runs is not waited for.
+    await this.page.evaluate(() => {
+      const ending = document.getAnimations().filter((one) => Number.isFinite(one.effect?.getComputedTiming().endTime));
+      return Promise.allSettled(ending.map((one) => one.finished));
+    });
     await this.page.screenshot({ path: path.join(this.out, `${name}.png`) });
   }
 
