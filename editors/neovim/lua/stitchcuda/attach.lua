@@ -103,7 +103,9 @@ end
 ---@param bufnr integer
 function M.detach(bufnr)
   pcall(vim.api.nvim_del_augroup_by_name, group_of(bufnr))
+  -- Without a server nothing is known of the text, and what was known is not shown on.
   require('stitchcuda.hints').clear(bufnr)
+  require('stitchcuda.heat').clear(bufnr)
 end
 
 --- `vim.g.stitchcuda` has a new value: gives running servers their settings, and turns what is shown on or off. Where the program or the

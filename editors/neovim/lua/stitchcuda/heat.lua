@@ -76,9 +76,12 @@ local function highlight(heat)
   return 'StitchCudaHeat' .. math.max(1, math.ceil(heat * 4))
 end
 
+--- Takes the marks away, until there are numbers again.
 ---@param bufnr integer
-local function clear(bufnr)
-  vim.api.nvim_buf_clear_namespace(bufnr, namespace, 0, -1)
+function M.clear(bufnr)
+  if vim.api.nvim_buf_is_loaded(bufnr) then
+    vim.api.nvim_buf_clear_namespace(bufnr, namespace, 0, -1)
+  end
 end
 
 ---@param bufnr integer
@@ -93,7 +96,7 @@ local function draw(bufnr, numbers)
       hottest[number.line] = number
     end
   end
-  clear(bufnr)
+  M.clear(bufnr)
   for line, number in pairs(hottest) do
     local group = highlight(number.heat)
     vim.api.nvim_buf_set_extmark(bufnr, namespace, line, 0, {
@@ -137,7 +140,7 @@ local function follow(bufnr)
       if shown_in[changed] ~= heat then
         return true
       end
-      clear(changed)
+      M.clear(changed)
       heat.edits = heat.edits + 1
       local edits = heat.edits
       vim.defer_fn(function()
@@ -168,7 +171,7 @@ end
 function M.toggle(bufnr)
   if shown_in[bufnr] then
     shown_in[bufnr], hidden_in[bufnr] = nil, true
-    return clear(bufnr)
+    return M.clear(bufnr)
   end
   if requests.client(bufnr) then
     show(bufnr, true)

@@ -182,4 +182,11 @@ t.run(function()
       t.check(known[link] or #vim.fn.getcompletion(link, 'help') > 0, 'no help for ' .. link)
     end
   end
+  -- Numbers go with the server that knew of them.
+  vim.cmd.buffer(bufnr)
+  t.wait('heat', hot)
+  t.attached(bufnr):stop()
+  t.wait('no heat without a server', function()
+    return next(heat.shown(bufnr)) == nil and next(require('stitchcuda.hints').shown(bufnr)) == nil
+  end)
 end)
