@@ -24,7 +24,7 @@ export function registerCommands(extension: Extension): vscode.Disposable[] {
     "stitchcuda.profileFile": async () => profile(extension, await shown.file()),
     "stitchcuda.importProfileFile": (file?: unknown) => importProfile(extension, file),
     "stitchcuda.toggleHeat": () => toggleHeat(extension),
-    "stitchcuda.togglePause": () => extension.running().sendRequest(pause, { paused: !extension.status.last?.paused }),
+    "stitchcuda.togglePause": () => togglePause(extension),
     "stitchcuda.cancelJob": (job?: Job) => cancel(extension, job),
     "stitchcuda.reviewCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.open(run)),
     "stitchcuda.acceptCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.accept(run)),
@@ -90,6 +90,16 @@ async function toggleHeat({ heat, client }: Extension): Promise<void> {
   if (heat.isOn && !client?.isRunning()) {
     throw new Refused("Heat is on, and is shown as soon as the StitchCUDA server runs. `StitchCUDA: Restart the Server` starts it.");
   }
+  if (heat.isOn && !heat.isSeen()) {
+    throw new Refused("Heat is on, but no line that is shown has numbers of this kind. `StitchCUDA: Profile This Program` gets them.");
+  }
+}
+
+/** Told for a moment: the language status, which shows it for longer, is seldom open. */
+async function togglePause(extension: Extension): Promise<void> {
+  const { paused } = await extension.running().sendRequest(pause, { paused: !extension.status.last?.paused });
+  const told = paused ? "nothing is compiled by itself until it is resumed" : "files are compiled when they are saved";
+  vscode.window.setStatusBarMessage(`StitchCUDA: ${told}`, 5_000);
 }
 
 /** What profilers write. */
@@ -115,13 +125,20 @@ async function profile(extension: Extension, editor: vscode.TextEditor): Promise
 
 async function cancel(extension: Extension, given?: Job): Promise<boolean> {
   const job = given ?? (await pickRunning(extension));
-  return job ? (await extension.running().sendRequest(cancelJob, { job: job.id })).cancelled : false;
+  if (!job) {
+    return false;
+  }
+  const { cancelled } = await extension.running().sendRequest(cancelJob, { job: job.id });
+  if (!cancelled) {
+    throw new Refused(`${job.title} had ended already.`);
+  }
+  return true;
 }
 
 async function pickRunning(extension: Extension): Promise<Job | undefined> {
   const running = extension.jobs.list().filter((job) => job.state === "running" || job.state === "queued");
   if (running.length === 0) {
-    void vscode.window.showInformationMessage("No job runs.");
+    throw new Refused("No job runs.");
   }
   const items = running.map((job) => ({ label: job.title, description: job.stage ?? job.state, job }));
   return items.length > 1 ? (await vscode.window.showQuickPick(items, { title: "Cancel Which Job?" }))?.job : running[0];
@@ -155,7 +172,7 @@ async function pickRun(extension: Extension): Promise<{ run: string } | undefine
     run: run.id,
   }));
   if (items.length === 0) {
-    void vscode.window.showInformationMessage("There are no runs yet. Select a kernel and optimize it.");
+    throw new Refused("There are no runs yet. Select a kernel and optimize it.");
   }
   return vscode.window.showQuickPick(items, { title: "Which Run?" });
 }

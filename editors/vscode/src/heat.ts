@@ -31,6 +31,12 @@ export class Heat implements vscode.Disposable {
     return this.state.get("heat", false);
   }
 
+  /** Whether a line of what is visible has heat. */
+  isSeen(): boolean {
+    const numbers = vscode.window.visibleTextEditors.flatMap(({ document }) => this.shown.get(document.uri.toString()) ?? []);
+    return byLine(numbers).size > 0;
+  }
+
   async toggle(): Promise<void> {
     await this.state.update("heat", !this.isOn);
     await this.refresh();

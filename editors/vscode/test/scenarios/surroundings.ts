@@ -68,6 +68,26 @@ export const surroundings: Scenarios = {
     }
   },
 
+  "a command that finds nothing to do says so": async () => {
+    await open("plain.cu", "int main() { return 0; }\n");
+    const over = extension()
+      .jobs.list()
+      .find((one) => one.state === "done");
+    assert.ok(over, "an earlier scenario had a job");
+    const rows: [string, unknown[], RegExp][] = [
+      ["stitchcuda.cancelJob", [], /^No job runs\.$/],
+      ["stitchcuda.cancelJob", [over], /had ended already\.$/],
+      ["stitchcuda.removeKey", [], /^There is no key to remove\.$/],
+      ["stitchcuda.toggleHeat", [], /^Heat is on, but no line that is shown has numbers of this kind\./],
+    ];
+    for (const [command, given, expected] of rows) {
+      const messages = await said(() => vscode.commands.executeCommand(command, ...given));
+      assert.equal(messages.length, 1, `${command}: ${messages.join(" | ")}`);
+      assert.match(messages[0] ?? "", expected);
+    }
+    await vscode.commands.executeCommand("stitchcuda.toggleHeat");
+  },
+
   "menus offer commands for files only that the server has": () => {
     const manifest = vscode.extensions.getExtension("stitchcuda.stitchcuda")?.packageJSON as {
       contributes: { menus: Record<string, { command: string; when?: string }[]> };
