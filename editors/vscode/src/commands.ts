@@ -16,8 +16,8 @@ type Command = (...args: never[]) => unknown;
 export function registerCommands(extension: Extension): vscode.Disposable[] {
   const { context, reviews, shown } = extension;
   const commands: Record<string, Command> = {
-    "stitchcuda.optimizeSelection": async () => onSelection(extension, "stitchcuda.optimize", await shown.editor()),
-    "stitchcuda.planSelection": async () => onSelection(extension, "stitchcuda.plan", await shown.editor()),
+    "stitchcuda.optimizeSelection": async () => onSelection(extension, "stitchcuda.optimize", await shown.file()),
+    "stitchcuda.planSelection": async () => onSelection(extension, "stitchcuda.plan", await shown.file()),
     "stitchcuda.verifyFile": async (against?: unknown) => verify(extension, await shown.file(), against),
     "stitchcuda.showVerdict": (job?: Job) => extension.results.showVerdict(job),
     "stitchcuda.compileFile": async () => serverCommand(extension, "stitchcuda.recompile", uriOf(extension, await shown.file())),

@@ -26,7 +26,7 @@ export class Shown implements vscode.Disposable {
   }
 
   /** The editor with what the server has; refused, in words, where there is none. */
-  async editor(): Promise<vscode.TextEditor> {
+  private async editor(): Promise<vscode.TextEditor> {
     const active = vscode.window.activeTextEditor;
     if (active) {
       const trouble = troubleOf(active.document);
@@ -41,7 +41,7 @@ export class Shown implements vscode.Disposable {
     return vscode.window.showTextDocument(this.last);
   }
 
-  /** The same, of a file: what only was typed yet can't be compiled or run. */
+  /** The editor with a file that the server has; refused, in words, where there is none: what only was typed yet can't be compiled or run. */
   async file(): Promise<vscode.TextEditor> {
     const editor = await this.editor();
     if (editor.document.isUntitled) {

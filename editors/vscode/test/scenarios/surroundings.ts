@@ -48,7 +48,7 @@ export const surroundings: Scenarios = {
         [
           () => vscode.workspace.openTextDocument({ language: "cuda-cpp", content: "__global__ void k() {}\n" }),
           /Save the file first/,
-          ["stitchcuda.compileFile", "stitchcuda.profileFile"],
+          [...asks, "stitchcuda.compileFile"],
         ],
       ];
       for (const [make, expected, commands] of shown) {
@@ -97,7 +97,10 @@ export const surroundings: Scenarios = {
       .filter((item) => item.when?.includes("editorLangId"));
     assert.ok(about.length > 0);
     // The editor itself puts the scheme of a remote window in place of `file`.
-    about.forEach((item) => assert.match(item.when ?? "", /resourceScheme == '?(file|vscode-remote)/, `${item.command}: ${item.when}`));
+    for (const { command, when } of about) {
+      assert.match(when ?? "", /resourceScheme == '?(file|vscode-remote)/, `${command}: ${when}`);
+      assert.doesNotMatch(when ?? "", /untitled/, command);
+    }
     return Promise.resolve();
   },
 
