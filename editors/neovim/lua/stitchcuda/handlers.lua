@@ -26,6 +26,7 @@ function M.capabilities()
 end
 
 local levels = { 'error', 'warning', 'info', 'log', 'debug' }
+local notified = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO, vim.log.levels.DEBUG }
 
 ---@type table<string, lsp.Handler>
 M.all = {
@@ -34,6 +35,10 @@ M.all = {
   end,
   ['workspace/applyEdit'] = function(...)
     return require('stitchcuda.review').on_apply_edit(...)
+  end,
+  ['window/showMessage'] = function(_, params)
+    -- As what the plugin itself says: Neovim 0.11 has `vim.notify` show errors only.
+    require('stitchcuda.ui').say((params.message:gsub('^StitchCUDA: ', '')), notified[params.type])
   end,
   ['window/logMessage'] = function(_, params, ctx)
     local time = os.date('%H:%M:%S')
