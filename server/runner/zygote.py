@@ -169,16 +169,17 @@ def _kill_group(leader: int) -> None:
 
 
 def main() -> None:
-    """Connects, imports, obeys."""
+    """Imports, connects, obeys."""
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     name, token, *how = os.environ.pop(_VARIABLE).split(":")
     device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.connect(name)
-    # Everything a child needs is imported here, once.
+    # Everything a child needs is imported here, once. That may take minutes from a disk that is cold or far; who has connected is
+    # expected to say the token at once.
     from stitchcuda_runner import child  # noqa: F401
     from stitchcuda_runner.wire import Channel
 
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(name)
     # Whatever descends from this process becomes its child once its own parent is gone; and no child looks into it.
     _prctl(_SUBREAPER, 1)
     _prctl(_DUMPABLE, 0)

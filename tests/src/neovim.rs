@@ -14,11 +14,14 @@ pub const VERSION: &str = "0.11.4";
 /// Longer than any scenario takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The editor that `cargo xtask test` installed.
+/// The editor that `cargo xtask test` installed; or the one that `STITCHCUDA_TEST_NEOVIM` names, to try another release.
 ///
 /// # Errors
 /// It is not there.
 pub fn program() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("STITCHCUDA_TEST_NEOVIM") {
+        return Ok(named.into());
+    }
     let path = cache()?.join("neovim").join(VERSION).join("bin/nvim");
     ensure!(path.is_file(), "no Neovim at {}; run `cargo xtask test`", path.display());
     Ok(path)

@@ -78,6 +78,10 @@ fn a_job_is_told_from_its_begin_to_the_accepted_edit() {
     assert_eq!(decided["id"], id);
     let listed = editor.ask("stitchcuda/jobs", json!({}));
     assert_eq!(listed["jobs"][0]["decision"], "accepted");
+    // Accepted once more, as after an undo, it is told once more: a plugin waits for it.
+    let (_, request) = accept(&mut editor, &run);
+    editor.server.answer(&request, &json!({"applied": true})).unwrap();
+    assert_eq!(editor.job(|job| job["decision"] == "accepted")["id"], id);
 }
 
 #[test]

@@ -98,12 +98,19 @@ fn a_person_optimises_a_kernel_while_typing() {
     }
     program.push("e.cu".to_owned());
     let terminal = Terminal::start(&folder, &program);
+    // Neovim 0.11 has lenses at the end of a line, where ours leave out what the hint says; later ones have them above it.
+    let version = Command::new(neovim::program().unwrap()).arg("--version").output().unwrap().stdout;
+    let lens = if version.starts_with(b"NVIM v0.11") {
+        "15 registers · 100% occupancy 1 launch | Optimize"
+    } else {
+        "15 registers · 100% occupancy · 1 launch | Optimize"
+    };
 
     terminal.wait(&["1 launch", "powf"]);
     terminal.type_text(":w");
     terminal.press("Enter");
     // The number at the end of the line, the lens, and the finding, all at once.
-    let screen = terminal.wait(&["15 registers · 100% occupancy 1 launch | Optimize", "■ `powf`"]);
+    let screen = terminal.wait(&["{ 15 registers · 100% occupancy", lens, "■ `powf`"]);
     assert!(screen.contains("powf(x[i], 3.0f);  // π"), "{screen}");
     keep("file.txt", &screen);
 

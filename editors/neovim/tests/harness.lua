@@ -119,6 +119,18 @@ function M.hint(bufnr, text)
   end)
 end
 
+--- The code lenses of a buffer.
+---@param bufnr integer
+---@return lsp.CodeLens[]
+function M.lenses(bufnr)
+  if vim.fn.has('nvim-0.12') == 0 then
+    return vim.lsp.codelens.get(bufnr)
+  end
+  return vim.tbl_map(function(found)
+    return found.lens
+  end, vim.lsp.codelens.get({ bufnr = bufnr }))
+end
+
 --- Waits for progress whose message contains `text`, from now on.
 ---@param text string
 ---@return fun() wait

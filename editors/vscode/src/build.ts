@@ -2,6 +2,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { installedByCargo, locate } from "./locate";
 
 /** Says that there is no server and what can be done about it. */
 export async function offerBuild(context: vscode.ExtensionContext, said: string): Promise<void> {
@@ -22,8 +23,32 @@ async function chooseServer(): Promise<void> {
   const chosen = await vscode.window.showOpenDialog({ title: "Choose the Program `stitchcuda`", openLabel: "Take It" });
   const program = chosen?.[0]?.fsPath;
   if (program) {
-    // Of the machine, where programs are named; whether it can serve is seen when it is started for that.
-    await vscode.workspace.getConfiguration("stitchcuda").update("server.path", program, vscode.ConfigurationTarget.Global);
+    await nameServer(program);
+  }
+}
+
+/** What the setting names. */
+export function namedServer(): string {
+  return vscode.workspace.getConfiguration("stitchcuda").get<string | null>("server.path")?.trim() ?? "";
+}
+
+/** Has the setting name a program; whether that can serve is seen when it is started for that. */
+async function nameServer(program: string): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration("stitchcuda");
+  // Of the machine, where programs are named; but what the workspace names would go before that.
+  const isOfWorkspace = configuration.inspect("server.path")?.workspaceValue !== undefined;
+  const target = isOfWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
+  await configuration.update("server.path", program, target);
+}
+
+/** Takes what was built, also where the setting, the package or PATH has another, which could not serve. */
+async function takeBuilt(context: vscode.ExtensionContext): Promise<void> {
+  const built = installedByCargo();
+  const found = await locate(namedServer(), context.extensionPath).catch(() => undefined);
+  if (found?.path === built || !fs.existsSync(built)) {
+    await vscode.commands.executeCommand("stitchcuda.restart");
+  } else {
+    await nameServer(built);
   }
 }
 
@@ -41,7 +66,7 @@ export async function buildServer(context: vscode.ExtensionContext): Promise<voi
     if (event.execution === running) {
       ended.dispose();
       if (event.exitCode === 0) {
-        void vscode.commands.executeCommand("stitchcuda.restart");
+        takeBuilt(context).catch((error: unknown) => void vscode.window.showErrorMessage(String(error)));
       }
     }
   });

@@ -6,12 +6,14 @@ import {
   type FeatureState,
   LanguageClient,
   type LanguageClientOptions,
+  LSPErrorCodes,
+  ResponseError,
   RevealOutputChannelOn,
   type ServerOptions,
   type StaticFeature,
 } from "vscode-languageclient/node";
 import type { Beside } from "./beside";
-import { explain } from "./explain";
+import type { Pages } from "./explain";
 
 export const SELECTOR: { scheme: string; language: string }[] = [
   { scheme: "file", language: "cuda-cpp" },
@@ -38,6 +40,7 @@ export interface Channels {
   output: vscode.LogOutputChannel;
   trace: vscode.LogOutputChannel;
   beside: Beside;
+  pages: Pages;
 }
 
 /** A client for the server at `command`, not started yet. */
@@ -67,12 +70,16 @@ export function makeClient(command: string, environment: Record<string, string>,
         try {
           const result: unknown = await next(name, args);
           if (name === "stitchcuda.explain") {
-            await explain(result);
+            await channels.pages.explain(result);
           }
           return result;
         } catch (error) {
-          // The server has shown why; a second message would only say that there was one.
-          channels.output.warn(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+          const said = error instanceof Error ? error.message : String(error);
+          channels.output.warn(`${name}: ${said}`);
+          // Why a request that was right can't be fulfilled the server has shown itself.
+          if (!(error instanceof ResponseError && error.code === LSPErrorCodes.RequestFailed)) {
+            void vscode.window.showErrorMessage(said);
+          }
           return undefined;
         }
       },

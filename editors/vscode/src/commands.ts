@@ -1,50 +1,44 @@
 // The commands of the palette and the menus. Those of the server itself are made by the client.
 import * as vscode from "vscode";
 import { buildServer } from "./build";
-import { debugInformation } from "./debug";
 import { showEvidence } from "./evidence";
-import { showText } from "./explain";
 import type { Extension } from "./extension";
-import { cancelJob, doctor, type Job, listRuns, pause, readRun } from "./protocol";
+import { cancelJob, type Job, listRuns, pause, readRun, type RunRef } from "./protocol";
 import type { Report } from "./report";
 import { pickAgainst } from "./results";
 import { runOf } from "./review";
-import { hasKey, removeKey, setKey } from "./secrets";
+import { removeKey, setKey } from "./secrets";
+import { Refused } from "./shown";
 import { speedup } from "./words";
 
 type Command = (...args: never[]) => unknown;
 
 export function registerCommands(extension: Extension): vscode.Disposable[] {
-  const { context, reviews } = extension;
+  const { context, reviews, shown } = extension;
   const commands: Record<string, Command> = {
-    "stitchcuda.optimizeSelection": () => onEditor((editor) => onSelection(extension, "stitchcuda.optimize", editor)),
-    "stitchcuda.planSelection": () => onEditor((editor) => onSelection(extension, "stitchcuda.plan", editor)),
-    "stitchcuda.verifyFile": (against?: unknown) => onEditor((editor) => verify(extension, editor, against)),
+    "stitchcuda.optimizeSelection": async () => onSelection(extension, "stitchcuda.optimize", await shown.file()),
+    "stitchcuda.planSelection": async () => onSelection(extension, "stitchcuda.plan", await shown.file()),
+    "stitchcuda.verifyFile": async (against?: unknown) => verify(extension, await shown.file(), against),
     "stitchcuda.showVerdict": (job?: Job) => extension.results.showVerdict(job),
-    "stitchcuda.compileFile": () => onEditor((editor) => serverCommand(extension, "stitchcuda.recompile", uriOf(extension, editor))),
-    "stitchcuda.profileFile": () => onEditor((editor) => profile(extension, editor)),
+    "stitchcuda.compileFile": async () => serverCommand(extension, "stitchcuda.recompile", uriOf(extension, await shown.file())),
+    "stitchcuda.profileFile": async () => profile(extension, await shown.file()),
     "stitchcuda.importProfileFile": (file?: unknown) => importProfile(extension, file),
-    "stitchcuda.toggleHeat": () => extension.heat.toggle(),
-    "stitchcuda.togglePause": () => extension.running().sendRequest(pause, { paused: !extension.status.last?.paused }),
+    "stitchcuda.toggleHeat": () => toggleHeat(extension),
+    "stitchcuda.togglePause": () => togglePause(extension),
     "stitchcuda.cancelJob": (job?: Job) => cancel(extension, job),
     "stitchcuda.reviewCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.open(run)),
     "stitchcuda.acceptCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.accept(run)),
     "stitchcuda.rejectCandidate": (of?: unknown) => onRun(extension, of, (run) => reviews.reject(run)),
-    "stitchcuda.showEvidence": (of?: unknown) =>
-      onRun(extension, of, async ({ run }) => {
-        const report = await extension.running().sendRequest(readRun, { run });
-        showEvidence(run, report as unknown as Report);
-      }),
-    "stitchcuda.openRun": () => vscode.commands.executeCommand("stitchcuda.showEvidence"),
+    "stitchcuda.showEvidence": (of?: unknown) => onRun(extension, of, (run) => showReport(extension, run)),
+    "stitchcuda.openRun": () => openRun(extension),
     "stitchcuda.setKey": (key?: string) => setKey(context, typeof key === "string" ? key : undefined),
     "stitchcuda.removeKey": () => removeKey(context),
     "stitchcuda.restart": () => extension.restarts.request(),
     "stitchcuda.buildServer": () => buildServer(context),
     "stitchcuda.showLog": () => extension.output.show(),
     "stitchcuda.showTrace": () => extension.trace.show(),
-    "stitchcuda.doctor": async () => showText((await extension.running().sendRequest(doctor, {})).text, "plaintext"),
-    "stitchcuda.debugInformation": async () =>
-      showText(debugInformation(context, extension.located, extension.status.last, await hasKey(context)), "markdown"),
+    "stitchcuda.doctor": () => extension.pages.show("doctor", "Doctor.txt"),
+    "stitchcuda.debugInformation": () => extension.pages.show("debug", "Debug Information.md"),
     "stitchcuda.walkthrough": () =>
       vscode.commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#stitchcuda.start`, false),
   };
@@ -53,20 +47,12 @@ export function registerCommands(extension: Extension): vscode.Disposable[] {
       try {
         return await command(...args);
       } catch (error) {
-        void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+        const show = error instanceof Refused ? vscode.window.showInformationMessage : vscode.window.showErrorMessage;
+        void show(error instanceof Error ? error.message : String(error));
         return undefined;
       }
     }),
   );
-}
-
-function onEditor<T>(use: (editor: vscode.TextEditor) => T): T | undefined {
-  const editor = vscode.window.activeTextEditor;
-  if (!editor) {
-    void vscode.window.showInformationMessage("Open a CUDA or Python file first.");
-    return undefined;
-  }
-  return use(editor);
 }
 
 function uriOf(extension: Extension, editor: vscode.TextEditor): string {
@@ -98,6 +84,24 @@ async function turnHeatOn({ heat }: Extension): Promise<void> {
   }
 }
 
+/** Heat that is wanted and can't be had yet is said to be so: nothing else shows that it is on. */
+async function toggleHeat({ heat, client }: Extension): Promise<void> {
+  await heat.toggle();
+  if (heat.isOn && !client?.isRunning()) {
+    throw new Refused("Heat is on, and is shown as soon as the StitchCUDA server runs. `StitchCUDA: Restart the Server` starts it.");
+  }
+  if (heat.isOn && !heat.isSeen()) {
+    throw new Refused("Heat is on, but no line that is shown has numbers of this kind. `StitchCUDA: Profile This Program` gets them.");
+  }
+}
+
+/** Told for a moment: the language status, which shows it for longer, is seldom open. */
+async function togglePause(extension: Extension): Promise<void> {
+  const { paused } = await extension.running().sendRequest(pause, { paused: !extension.status.last?.paused });
+  const told = paused ? "nothing is compiled by itself until it is resumed" : "files are compiled when they are saved";
+  vscode.window.setStatusBarMessage(`StitchCUDA: ${told}`, 5_000);
+}
+
 /** What profilers write. */
 const PROFILES = { Profiles: ["ncu-rep", "nsys-rep", "sqlite", "csv", "json", "gz", "xml", "txt"], "All Files": ["*"] };
 
@@ -121,13 +125,20 @@ async function profile(extension: Extension, editor: vscode.TextEditor): Promise
 
 async function cancel(extension: Extension, given?: Job): Promise<boolean> {
   const job = given ?? (await pickRunning(extension));
-  return job ? (await extension.running().sendRequest(cancelJob, { job: job.id })).cancelled : false;
+  if (!job) {
+    return false;
+  }
+  const { cancelled } = await extension.running().sendRequest(cancelJob, { job: job.id });
+  if (!cancelled) {
+    throw new Refused(`${job.title} had ended already.`);
+  }
+  return true;
 }
 
 async function pickRunning(extension: Extension): Promise<Job | undefined> {
   const running = extension.jobs.list().filter((job) => job.state === "running" || job.state === "queued");
   if (running.length === 0) {
-    void vscode.window.showInformationMessage("No job runs.");
+    throw new Refused("No job runs.");
   }
   const items = running.map((job) => ({ label: job.title, description: job.stage ?? job.state, job }));
   return items.length > 1 ? (await vscode.window.showQuickPick(items, { title: "Cancel Which Job?" }))?.job : running[0];
@@ -139,6 +150,19 @@ async function onRun<T>(extension: Extension, of: unknown, use: (run: { run: str
   return run ? use(run) : undefined;
 }
 
+async function showReport(extension: Extension, { run }: RunRef): Promise<void> {
+  const report = await extension.running().sendRequest(readRun, { run });
+  showEvidence(run, report as unknown as Report);
+}
+
+/** The report of a run that the person picks, whatever is shown. */
+async function openRun(extension: Extension): Promise<void> {
+  const run = await pickRun(extension);
+  if (run) {
+    await showReport(extension, run);
+  }
+}
+
 async function pickRun(extension: Extension): Promise<{ run: string } | undefined> {
   const { runs } = await extension.running().sendRequest(listRuns, {});
   const items = runs.reverse().map((run) => ({
@@ -148,7 +172,7 @@ async function pickRun(extension: Extension): Promise<{ run: string } | undefine
     run: run.id,
   }));
   if (items.length === 0) {
-    void vscode.window.showInformationMessage("There are no runs yet. Select a kernel and optimize it.");
+    throw new Refused("There are no runs yet. Select a kernel and optimize it.");
   }
   return vscode.window.showQuickPick(items, { title: "Which Run?" });
 }

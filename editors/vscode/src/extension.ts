@@ -1,20 +1,22 @@
 // The extension: thin over the server. What it knows of CUDA is nothing; it starts the server, shows what that says, and asks.
 import * as vscode from "vscode";
-import { LanguageClient, State } from "vscode-languageclient/node";
+import { ExecuteCommandRequest, LanguageClient, State } from "vscode-languageclient/node";
 import { Beside } from "./beside";
-import { offerBuild } from "./build";
+import { namedServer, offerBuild } from "./build";
 import { makeClient } from "./client";
 import { registerCommands } from "./commands";
-import { registerPages } from "./explain";
+import { debugInformation } from "./debug";
+import { Pages } from "./explain";
 import { Heat } from "./heat";
 import { Jobs } from "./jobs";
 import { type Located, locate, NotLocated } from "./locate";
 import { lazyChannel, traceChannel } from "./output";
-import { jobChanged, listJobs, listRuns, reviewOffered, statusChanged } from "./protocol";
+import { doctor, jobChanged, listJobs, listRuns, reviewOffered, statusChanged } from "./protocol";
 import { Restarts } from "./restarts";
 import { Results } from "./results";
 import { Reviews } from "./review";
-import { secretEnvironment } from "./secrets";
+import { hasKey, secretEnvironment } from "./secrets";
+import { Shown } from "./shown";
 import { StatusItems } from "./status";
 import { endedWith } from "./words";
 
@@ -25,7 +27,16 @@ export class Extension implements vscode.Disposable {
   readonly beside = new Beside();
   readonly jobs = new Jobs();
   readonly status = new StatusItems();
-  readonly reviews = new Reviews(() => this.running(), this.jobs);
+  readonly shown = new Shown();
+  readonly pages = new Pages({
+    doctor: async () => (await (await this.ready()).sendRequest(doctor, {})).text,
+    debug: async () => debugInformation(this.context, this.located, this.status.last, await hasKey(this.context)),
+    explain: async (code) => {
+      const params = { command: "stitchcuda.explain", arguments: [code] };
+      return ((await (await this.ready()).sendRequest(ExecuteCommandRequest.type, params)) as { markdown: string }).markdown;
+    },
+  });
+  readonly reviews = new Reviews(() => this.ready(), this.jobs);
   readonly results = new Results(this);
   readonly heat: Heat;
   readonly restarts = new Restarts(() => this.restart());
@@ -44,15 +55,21 @@ export class Extension implements vscode.Disposable {
     return this.client;
   }
 
+  /** The same, once a start that is under way has ended. */
+  async ready(): Promise<LanguageClient> {
+    await this.restarts.settled();
+    return this.running();
+  }
+
   private async restart(): Promise<void> {
     const before = this.client;
     this.client = undefined;
     // One that has crashed can't be asked to stop.
     await before?.dispose().catch(() => {});
+    this.lose();
     this.status.starting();
     try {
-      const configured = vscode.workspace.getConfiguration("stitchcuda").get<string | null>("server.path")?.trim() ?? "";
-      this.located = await locate(configured, this.context.extensionPath);
+      this.located = await locate(namedServer(), this.context.extensionPath);
       this.client = makeClient(this.located.path, await secretEnvironment(this.context), this);
       this.listen(this.client);
       await this.client.start();
@@ -67,11 +84,29 @@ export class Extension implements vscode.Disposable {
     }
   }
 
+  /** A server is gone, and its jobs with it, whoever ended it: none may look as if it ran on. */
+  private lose(): void {
+    const lost = this.jobs.list().filter((job) => job.state === "running" || job.state === "queued");
+    this.jobs.reset([], []);
+    this.heat.later();
+    if (lost.length > 0) {
+      void vscode.window.showWarningMessage(endedWith(lost));
+    }
+  }
+
   private listen(client: LanguageClient): void {
     client.onNotification(statusChanged, (status) => this.status.show(status));
     client.onNotification(reviewOffered, (review) => void this.reviews.offered(review));
     client.onNotification(jobChanged, (job) => {
+      // What a server says of its jobs while it is stopped is about numbers that the next one gives to others.
+      if (client !== this.client) {
+        return;
+      }
       this.jobs.update(job);
+      if (job.kind === "optimize") {
+        // Ends a step of the walkthrough.
+        void vscode.commands.executeCommand("setContext", "stitchcuda.hasOptimized", true);
+      }
       if (job.state !== "running") {
         this.heat.later();
       }
@@ -86,12 +121,8 @@ export class Extension implements vscode.Disposable {
         void this.list(client).catch(() => {});
         this.heat.later();
       } else if (newState === State.Stopped) {
-        const lost = this.jobs.list().filter((job) => job.state === "running" || job.state === "queued");
-        this.jobs.reset([], []);
+        this.lose();
         this.status.stopped("the server ended");
-        if (lost.length > 0) {
-          void vscode.window.showWarningMessage(endedWith(lost));
-        }
       } else if (newState === State.Starting) {
         this.status.starting();
       }
@@ -105,7 +136,8 @@ export class Extension implements vscode.Disposable {
   }
 
   dispose(): void {
-    [this.heat, this.reviews, this.jobs, this.status, this.beside, this.output, this.trace].forEach((part) => part.dispose());
+    const { heat, reviews, pages, shown, jobs, status, beside, output, trace } = this;
+    [heat, reviews, pages, shown, jobs, status, beside, output, trace].forEach((part) => part.dispose());
   }
 }
 
@@ -117,7 +149,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<Extens
   extension = made;
   context.subscriptions.push(
     made,
-    registerPages(),
     ...registerCommands(made),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void made.restarts.request()),
     vscode.workspace.onDidChangeConfiguration((event) => {

@@ -11,7 +11,7 @@ const COLOURS = ["#4575b4", "#91bfdb", "#fee090", "#fc8d59", "#d73027"];
 const PAUSE = 250;
 
 export class Heat implements vscode.Disposable {
-  private readonly levels = COLOURS.map((colour) => decoration(colour));
+  private readonly levels = COLOURS.map(decoration);
   private readonly parts: vscode.Disposable[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** The numbers that are shown now, by document. */
@@ -29,6 +29,12 @@ export class Heat implements vscode.Disposable {
 
   get isOn(): boolean {
     return this.state.get("heat", false);
+  }
+
+  /** Whether a line of what is visible has heat. */
+  isSeen(): boolean {
+    const numbers = vscode.window.visibleTextEditors.flatMap(({ document }) => this.shown.get(document.uri.toString()) ?? []);
+    return byLine(numbers).size > 0;
   }
 
   async toggle(): Promise<void> {
@@ -52,12 +58,13 @@ export class Heat implements vscode.Disposable {
     const { document } = editor;
     const isOurs = document.uri.scheme === "file" && ["cuda-cpp", "python"].includes(document.languageId);
     const client = this.client();
-    if (!isOurs || !client?.isRunning()) {
+    if (!isOurs) {
       return;
     }
     const { version } = document;
     let numbers: HeatNumber[] = [];
-    if (this.isOn) {
+    // Without a server nothing is known of the text, and what was known is not shown on.
+    if (this.isOn && client?.isRunning()) {
       const uri = client.code2ProtocolConverter.asUri(document.uri);
       const heat = await client.sendRequest(readHeat, { textDocument: { uri } }).catch(() => undefined);
       if (heat?.version !== version || document.version !== version) {
@@ -101,8 +108,11 @@ function table(numbers: HeatNumber[]): vscode.MarkdownString {
   return text;
 }
 
-function decoration(colour: string): vscode.TextEditorDecorationType {
-  const bar = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16"><rect x="5" y="0" width="6" height="16" fill="${colour}"/></svg>`;
+/** The hotter, the wider too: not everybody tells the colours apart. */
+function decoration(colour: string, level: number): vscode.TextEditorDecorationType {
+  const width = 2 + 2 * level;
+  const rectangle = `<rect x="${8 - width / 2}" y="0" width="${width}" height="16" fill="${colour}"/>`;
+  const bar = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16">${rectangle}</svg>`;
   return vscode.window.createTextEditorDecorationType({
     gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;utf8,${encodeURIComponent(bar)}`),
     gutterIconSize: "contain",

@@ -1,6 +1,7 @@
 // Where the server is: named by the setting, packed with the extension, or in PATH.
 import { execFile } from "node:child_process";
 import * as fs from "node:fs";
+import * as os from "node:os";
 import * as path from "node:path";
 
 /** How long a server may take to say its version, on a machine that has much else to do, in milliseconds. */
@@ -20,21 +21,38 @@ const NAME = process.platform === "win32" ? "stitchcuda.exe" : "stitchcuda";
 /** Finds a server that runs, and asks it for its version. What the setting names is never passed over for another. */
 export async function locate(configured: string, extensionFolder: string): Promise<Located> {
   if (configured) {
-    return probe(configured, "named by the setting `stitchcuda.server.path`");
+    const named = "named by the setting `stitchcuda.server.path`";
+    const isName = !/[\\/]/.test(configured) && configured !== "~";
+    return probe(isName ? (inPath(configured) ?? configured) : fromHome(configured), named);
   }
   const bundled = path.join(extensionFolder, "bin", NAME);
   if (fs.existsSync(bundled)) {
     return probe(bundled, "packed with the extension");
   }
-  for (const folder of (process.env.PATH ?? "").split(path.delimiter).filter(Boolean)) {
-    const candidate = path.join(folder, NAME);
-    if (fs.existsSync(candidate)) {
-      return probe(candidate, "found in PATH");
-    }
+  const found = inPath(NAME);
+  if (found) {
+    return probe(found, "found in PATH");
   }
   throw new NotLocated(
     "The server `stitchcuda` was not found: `stitchcuda.server.path` is unset, this package holds no binary, and there is none in PATH.",
   );
+}
+
+/** The first file of this name in PATH. */
+function inPath(name: string): string | undefined {
+  const folders = (process.env.PATH ?? "").split(path.delimiter).filter(Boolean);
+  return folders.map((folder) => path.join(folder, name)).find((file) => fs.existsSync(file));
+}
+
+/** A path with `~` for the folder of the person, as shells take it. */
+function fromHome(given: string): string {
+  return given.replace(/^~(?=[\\/]|$)/, os.homedir());
+}
+
+/** Where `cargo install` puts the server, by the variables that it heeds. */
+export function installedByCargo(): string {
+  const { CARGO_INSTALL_ROOT, CARGO_HOME } = process.env;
+  return path.join(CARGO_INSTALL_ROOT ?? CARGO_HOME ?? path.join(os.homedir(), ".cargo"), "bin", NAME);
 }
 
 /** Sees that a program is there, runs, is ours, and has a language server: each trouble in a sentence, with the setting that helps. */

@@ -21,7 +21,7 @@ export function page(report: Report, nonce: string): string {
     `<p class="said">${escape(conclusion?.said ?? "The run is not at its end.")}</p>`,
     `<p class="about">${escape(`${manifest.started} · ${manifest.device} · ${engine} · run ${manifest.id}`)}</p>`,
     best?.verdict ? section("The verdict", verdict(best.verdict)) : "",
-    attempts.length > 0 ? section("Attempts", table(["", "task", "outcome", ""], attempts.map(attemptRow))) : "",
+    attempts.length > 0 ? section("Attempts", table(["number", "task", "outcome", "gain"], attempts.map(attemptRow))) : "",
     ...plans.map((entry) => section(entry.reason ? "A further plan" : "The plan", plan(entry.plan, entry.reason))),
     patch ? section("The patch", diff(patch)) : "",
     baseline ? section("Measured: the code as it was", pre(baseline.profile)) : "",
@@ -38,7 +38,7 @@ export function verdictPage(of: Verdict, said: string, nonce: string): string {
     `<h1>${escape(of.candidate)}</h1>`,
     `<p class="said">${escape(said)}</p>`,
     `<p class="about">${escape(`against ${of.reference}`)}</p>`,
-    found.length > 0 ? section("What was found", table(["", "code", "", "what to do"], found)) : "",
+    found.length > 0 ? section("What was found", table(["severity", "code", "what was found", "what to do"], found)) : "",
     section("The verdict", verdict(of)),
   ];
   return whole(of.candidate, parts, nonce);
@@ -60,20 +60,24 @@ ${parts.join("\n")}
 }
 
 function section(title: string, content: string): string {
-  return `<section><h2>${escape(title)}</h2>${content}</section>`;
+  // What scrolls can be scrolled by keys: they need something that has the focus.
+  return `<section tabindex="0" aria-label="${escape(title)}"><h2>${escape(title)}</h2>${content}</section>`;
 }
 
 function table(heads: string[], rows: string[][]): string {
-  const row = (cells: string[], tag: string): string => `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
-  return `<table><thead>${row(heads.map(escape), "th")}</thead><tbody>${rows.map((cells) => row(cells, "td")).join("")}</tbody></table>`;
+  const head = heads.map((name) => `<th scope="col">${escape(name)}</th>`).join("");
+  const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`).join("");
+  return `<table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table>`;
 }
 
-function list(items: string[]): string {
-  return items.length > 0 ? `<ul>${items.map((item) => `<li>${escape(item)}</li>`).join("")}</ul>` : "";
+/** A list under a heading of its own, where there is anything in it. */
+function headed(title: string, items: string[]): string {
+  const list = items.map((item) => `<li>${escape(item)}</li>`).join("");
+  return items.length > 0 ? `<h3>${escape(title)}</h3><ul>${list}</ul>` : "";
 }
 
 function pre(text: string): string {
-  return `<pre>${escape(text)}</pre>`;
+  return `<pre tabindex="0">${escape(text)}</pre>`;
 }
 
 function attemptRow(attempt: Attempt): string[] {
@@ -95,8 +99,8 @@ function verdict(of: Verdict): string {
   return [
     `<p>${escape(`${of.answer} on ${of.device}; inputs: ${of.inputs}`)}</p>`,
     rows.length > 0 ? table(["compared", "inputs", "read as", "values", "different", "tolerance"], rows) : "",
-    of.notChecked.length > 0 ? `<h3>Not checked</h3>${list(of.notChecked)}` : "",
-    list(of.notes),
+    headed("Not checked", of.notChecked),
+    headed("Notes", of.notes),
   ].join("");
 }
 
@@ -115,7 +119,7 @@ function diff(patch: string): string {
     const kind = text.startsWith("+") ? "added" : text.startsWith("-") ? "removed" : "same";
     return `<span class="${kind}">${escape(text)}</span>`;
   };
-  return `<pre>${patch.split("\n").map(line).join("\n")}</pre>`;
+  return `<pre tabindex="0">${patch.split("\n").map(line).join("\n")}</pre>`;
 }
 
 const STYLE = `

@@ -20,6 +20,13 @@ export class Restarts {
     return this.again;
   }
 
+  /** Done when none is under way, and none is asked for. */
+  async settled(): Promise<void> {
+    for (let next = this.again ?? this.running; next; next = this.again ?? this.running) {
+      await next.catch(() => {});
+    }
+  }
+
   private run(): Promise<void> {
     const running = this.work().finally(() => {
       if (this.running === running) {

@@ -16,14 +16,24 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.Dispo
   private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
 
   constructor(
-    private readonly client: () => LanguageClient,
+    private readonly client: () => Promise<LanguageClient>,
     private readonly jobs: Jobs,
   ) {}
 
-  provideTextDocumentContent(uri: vscode.Uri): string {
-    const [, side, run, attempt] = uri.path.split("/");
-    const candidate = this.shown.get(`${run}/${attempt}`);
-    return (side === "original" ? candidate?.original : candidate?.candidate) ?? "";
+  /** A difference that the editor shows again after a restart is asked for again. */
+  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
+    const of = fromUri(uri);
+    if (!of) {
+      return "";
+    }
+    const candidate = this.shown.get(`${of.run}/${of.attempt}`) ?? (await this.read(of));
+    return uri.path.startsWith("/original/") ? candidate.original : candidate.candidate;
+  }
+
+  private async read(of: RunRef): Promise<Candidate> {
+    const candidate = await (await this.client()).sendRequest(readCandidate, ref(of));
+    this.shown.set(`${candidate.run}/${candidate.attempt}`, candidate);
+    return candidate;
   }
 
   /** Tells that there is something to review; the difference comes when it is asked for. */
@@ -41,8 +51,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.Dispo
 
   /** Shows a candidate beside the code as it was. */
   async open(of: RunRef): Promise<void> {
-    const candidate = await this.client().sendRequest(readCandidate, ref(of));
-    this.shown.set(`${candidate.run}/${candidate.attempt}`, candidate);
+    const candidate = await this.read(of);
     const device = this.jobs.ofRun(candidate.run)?.device;
     const gain = candidate.speedup ? ` · ${speedup(candidate.speedup, device)}` : "";
     const title = `${candidate.target}${gain} (original ↔ candidate)`;
@@ -54,12 +63,12 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.Dispo
   /** Has the edit made in the open document; the server refuses where its text is another than the run began with. */
   async accept(of: RunRef): Promise<boolean> {
     const wanted = ref(of);
-    const candidate = await this.client().sendRequest(readCandidate, wanted);
+    const candidate = await (await this.client()).sendRequest(readCandidate, wanted);
     // The server makes edits of open documents only, by their version.
     await vscode.window.showTextDocument(vscode.Uri.parse(candidate.uri), { preview: false });
     const decided = this.decided(candidate.run);
     try {
-      await this.client().sendRequest(accept, wanted);
+      await (await this.client()).sendRequest(accept, wanted);
       if (await decided.done) {
         await this.close(candidate);
         return true;
@@ -75,8 +84,8 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.Dispo
 
   /** The person does not want it. */
   async reject(of: RunRef): Promise<void> {
-    const candidate = await this.client().sendRequest(readCandidate, ref(of));
-    await this.client().sendRequest(reject, ref(of));
+    const candidate = await (await this.client()).sendRequest(readCandidate, ref(of));
+    await (await this.client()).sendRequest(reject, ref(of));
     await this.close(candidate);
   }
 

@@ -29,11 +29,20 @@ export async function setKey(context: vscode.ExtensionContext, given?: string): 
   if (!key) {
     return false;
   }
-  await context.secrets.store(NAME, key);
+  // The same again restarts no server, with what runs there.
+  if ((await context.secrets.get(NAME)) !== key) {
+    await context.secrets.store(NAME, key);
+  }
   return true;
 }
 
-/** Forgets the key. */
+/** Forgets the key, and says so: nothing else that is seen changes by it. */
 export async function removeKey(context: vscode.ExtensionContext): Promise<void> {
+  if (!(await hasKey(context))) {
+    // The server is left alone, and with it what runs there.
+    void vscode.window.showInformationMessage("There is no key to remove.");
+    return;
+  }
   await context.secrets.delete(NAME);
+  void vscode.window.showInformationMessage("The key is removed from the editor's secret store.");
 }

@@ -139,3 +139,29 @@ export class Endpoint {
 export async function set(name: string, value: unknown): Promise<void> {
   await vscode.workspace.getConfiguration("stitchcuda").update(name, value, vscode.ConfigurationTarget.Workspace);
 }
+
+/** What is said to the person while `body` is at work, in the messages that pop up. They are shown all the same. */
+export async function said(body: (messages: string[]) => Thenable<unknown>): Promise<string[]> {
+  const messages: string[] = [];
+  const names = ["showInformationMessage", "showWarningMessage", "showErrorMessage"] as const;
+  const window = vscode.window as unknown as Record<string, (message: string, ...more: unknown[]) => unknown>;
+  const before = names.map((name) => window[name]);
+  for (const name of names) {
+    const shows = window[name];
+    window[name] = (message, ...more) => {
+      messages.push(message);
+      return shows?.call(vscode.window, message, ...more);
+    };
+  }
+  try {
+    await body(messages);
+  } finally {
+    names.forEach((name, index) => {
+      const shows = before[index];
+      if (shows) {
+        window[name] = shows;
+      }
+    });
+  }
+  return messages;
+}

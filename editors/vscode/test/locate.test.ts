@@ -4,7 +4,7 @@ import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
-import { locate, NotLocated } from "../src/locate";
+import { installedByCargo, locate, NotLocated } from "../src/locate";
 
 /** A script in place of the server. */
 function script(folder: string, name: string, lines: string, mode = 0o755): string {
@@ -54,7 +54,7 @@ function program(folder: string, says: string): string {
 
 test("the setting wins over the package, and that over PATH", async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "stitchcuda-"));
-  const before = process.env.PATH;
+  const before = { ...process.env };
   try {
     const extension = path.join(folder, "extension");
     process.env.PATH = `/usr/bin:/bin:${path.join(folder, "path")}`;
@@ -66,11 +66,20 @@ test("the setting wins over the package, and that over PATH", async () => {
     assert.deepEqual([found.path, found.version], [bundled, "stitchcuda 2.0"]);
     const named = program(path.join(folder, "named"), "stitchcuda 3.0");
     assert.equal((await locate(named, extension)).version, "stitchcuda 3.0");
+    // As shells take it: from the person's folder, or by its name in PATH.
+    assert.equal((await locate("stitchcuda", extension)).path, inPath);
+    await assert.rejects(locate("stitchcuda-of-mine", extension), /stitchcuda-of-mine \(named by .*\) is not there/);
+    process.env.HOME = folder;
+    assert.equal((await locate("~/named/stitchcuda", extension)).path, named);
+    process.env.CARGO_HOME = "/of/cargo";
+    assert.equal(installedByCargo(), "/of/cargo/bin/stitchcuda");
+    process.env.CARGO_INSTALL_ROOT = "/of/installs";
+    assert.equal(installedByCargo(), "/of/installs/bin/stitchcuda");
     const other = program(path.join(folder, "other"), "something else");
     await assert.rejects(locate(other, extension), /is no StitchCUDA server: it says `something else`/);
     await assert.rejects(locate(path.join(folder, "none"), extension), /stitchcuda\.server\.path/);
   } finally {
-    process.env.PATH = before;
+    process.env = before;
     fs.rmSync(folder, { recursive: true });
   }
 });

@@ -63,6 +63,13 @@ test("no text of a verdict becomes an element, and all of it is there", () => {
   assert.match(html, /content="default-src 'none'; style-src 'nonce-n';"/);
 });
 
+test("what was looked at is not said to be unchecked", () => {
+  const of: Verdict = { ...verdict("t"), notChecked: ["no GPU ran it"], notes: ["races were looked for"] };
+  const html = verdictPage(of, "t", "n");
+  assert.match(html, /<h3>Not checked<\/h3><ul><li>no GPU ran it<\/li><\/ul><h3>Notes<\/h3><ul><li>races were looked for<\/li><\/ul>/);
+  assert.ok(!verdictPage({ ...of, notes: [] }, "t", "n").includes("Notes"));
+});
+
 test("a plan of which nothing was tried has no table of attempts", () => {
   const whole = report("t");
   const only: Report = { ...whole, history: whole.history.filter((entry) => entry.entry !== "attempt"), patch: null };
@@ -80,4 +87,19 @@ test("the page loads nothing, and runs nothing", () => {
 test("a run that is not at its end has a page too", () => {
   const half: Report = { ...report("t"), history: [], patch: null };
   assert.match(page(half, "n"), /not at its end/);
+});
+
+test("each column has a name, and what scrolls can be reached by keys", () => {
+  const pages = [page(report("text"), "n"), verdictPage(verdict("text"), "said", "n")];
+  for (const html of pages) {
+    const heads = [...html.matchAll(/<th([^>]*)>([^<]*)<\/th>/g)];
+    assert.ok(heads.length > 0);
+    for (const [, attributes, name] of heads) {
+      assert.equal(attributes, ' scope="col"');
+      assert.notEqual(name?.trim(), "");
+    }
+    const scrolls = [...html.matchAll(/<(section|pre)\b([^>]*)>/g)];
+    assert.ok(scrolls.length > 0);
+    scrolls.forEach(([, , attributes]) => assert.match(attributes ?? "", /tabindex="0"/));
+  }
 });

@@ -31,3 +31,19 @@ test("one that fails does not keep the next from being done", async () => {
   await second;
   assert.equal(count, 2);
 });
+
+test("it is settled when none is under way and none is asked for", async () => {
+  let done = 0;
+  const restarts = new Restarts(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    done += 1;
+    if (done === 1) {
+      throw new Error("the first");
+    }
+  });
+  await restarts.settled();
+  void restarts.request().catch(() => {});
+  void restarts.request();
+  await restarts.settled();
+  assert.equal(done, 2);
+});

@@ -137,6 +137,12 @@ impl Board {
     }
 }
 
+/// Tells a plugin how a job is now, also where it was told so before: a decision that is made again is waited for again.
+pub fn tell_again(session: &Session, job: JobId) {
+    session.board.told.lock().unwrap_or_else(PoisonError::into_inner).remove(&job);
+    tell(session, job);
+}
+
 /// All jobs but clang's checks, which come and go with keystrokes; the oldest first.
 pub fn all(session: &Session) -> Vec<Shown> {
     session.jobs.list().into_iter().filter(is_shown).map(|info| session.board.show(info)).collect()

@@ -126,7 +126,7 @@ pub fn reject(session: &Session, id: &str) {
 fn decide(session: &Session, id: &str, decision: Decision) {
     if let Some(job) = session.board.job_of_run(id) {
         session.board.write(job, |card| card.decision = Some(decision));
-        board::tell(session, job);
+        board::tell_again(session, job);
     }
 }
 

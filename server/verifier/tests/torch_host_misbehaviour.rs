@@ -200,6 +200,33 @@ async fn what_can_not_be_started_is_said() {
     assert!(matches!(error, HostError::Cancelled), "{error}");
 }
 
+/// As from the disk of a cluster that nobody has read torch from today: longer than who has connected may be silent.
+#[tokio::test(flavor = "multi_thread")]
+async fn torch_that_takes_long_to_import_is_waited_for() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let Some(mut python) = python() else { return };
+    let scratch = Scratch::new("torch-test").unwrap();
+    let slow = "import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == 'torch':
+            time.sleep(11)
+sys.meta_path.insert(0, Slow())
+";
+    std::fs::write(scratch.path().join("sitecustomize.py"), slow).unwrap();
+    let (program, folder) = (python.path.display(), scratch.path().display());
+    let wrapper = scratch.path().join("python");
+    std::fs::write(&wrapper, format!("#!/bin/sh\nPYTHONPATH='{folder}' exec '{program}' \"$@\"\n")).unwrap();
+    std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+    python.path = wrapper;
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let begun = std::time::Instant::now();
+    let mut zygote = Zygote::start(&setting(&python, &scratch), Role::Reference, &cancel).await.unwrap();
+    assert!(begun.elapsed() > Duration::from_secs(11), "{:?}", begun.elapsed());
+    zygote.child().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn children_of_one_zygote_live_beside_each_other() {
     let Some(mut stage) = Stage::new(Duration::from_secs(60)).await else { return };

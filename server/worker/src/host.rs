@@ -34,8 +34,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const LEAST_PATIENCE: Duration = Duration::from_millis(300);
 const MOST_PATIENCE: Duration = Duration::from_secs(3600);
 /// What is said to whoever is no StitchCUDA.
-const NO_HELLO: &str =
-    "`stitchcuda worker` is started by another StitchCUDA, which says hello in JSON; see docs/worker.md.";
+const NO_HELLO: &str = "`stitchcuda worker` is started by another StitchCUDA, which says hello in JSON: `docs/worker.md` in the source.";
 
 /// How the other side came to an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

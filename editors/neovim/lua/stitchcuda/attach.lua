@@ -8,6 +8,10 @@ local M = {}
 ---@type boolean?
 local hints
 
+--- What they said of lenses last, for the same reason.
+---@type boolean?
+local lenses
+
 ---@return vim.lsp.Client[]
 local function clients()
   return vim.lsp.get_clients({ name = 'stitchcuda' })
@@ -20,13 +24,13 @@ local function has_own_lenses()
 end
 
 --- Neovim 0.11 shows a lens at the end of its line, where the hint has said the same numbers already.
----@param lenses lsp.CodeLens[]?
+---@param found lsp.CodeLens[]?
 ---@param bufnr integer
-local function shorten(lenses, bufnr)
+local function shorten(found, bufnr)
   if not vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr }) then
     return
   end
-  for _, lens in ipairs(lenses or {}) do
+  for _, lens in ipairs(found or {}) do
     if lens.command and lens.command.command == 'stitchcuda.showKernel' then
       lens.command.title = lens.command.title:match('^.* · (.*)$') or lens.command.title
     end
@@ -41,11 +45,11 @@ function M.refresh_lenses(bufnr)
   end
   for _, client in ipairs(vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })) do
     local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
-    client:request('textDocument/codeLens', params, function(err, lenses, ctx)
+    client:request('textDocument/codeLens', params, function(err, found, ctx)
       -- An answer for an older text would be drawn on other lines; and lenses may be unwanted by now.
       if ctx.version == vim.lsp.util.buf_versions[bufnr] and options.get().code_lenses then
-        shorten(lenses, bufnr)
-        vim.lsp.codelens.on_codelens(err, lenses, ctx)
+        shorten(found, bufnr)
+        vim.lsp.codelens.on_codelens(err, found, ctx)
       end
     end, bufnr)
   end
@@ -56,23 +60,37 @@ local function group_of(bufnr)
   return 'stitchcuda.buffer.' .. bufnr
 end
 
+--- Shows lenses, or takes them away. Neovim 0.12 has one switch for all lenses of a buffer; 0.11 has those of each server apart.
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param on boolean
+local function turn_lenses(client, bufnr, on)
+  if has_own_lenses() then
+    vim.lsp.codelens.enable(on, { bufnr = bufnr })
+  elseif on then
+    M.refresh_lenses(bufnr)
+  else
+    vim.lsp.codelens.clear(client.id, bufnr)
+  end
+end
+
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 function M.attach(client, bufnr)
   local given = options.get()
-  hints = given.inlay_hints
+  hints, lenses = given.inlay_hints, given.code_lenses
   if hints then
     vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
   end
   require('stitchcuda.hints').follow(bufnr)
-  if not given.code_lenses then
-    return
+  require('stitchcuda.heat').look(client, bufnr)
+  if lenses then
+    turn_lenses(client, bufnr, true)
   end
   if has_own_lenses() then
-    vim.lsp.codelens.enable(true, { bufnr = bufnr, client_id = client.id })
     return
   end
-  M.refresh_lenses(bufnr)
+  -- Also where lenses are off: they may be turned on later.
   vim.api.nvim_create_autocmd({ 'BufEnter', 'InsertLeave', 'TextChanged', 'BufWritePost' }, {
     group = vim.api.nvim_create_augroup(group_of(bufnr), {}),
     buffer = bufnr,
@@ -85,7 +103,9 @@ end
 ---@param bufnr integer
 function M.detach(bufnr)
   pcall(vim.api.nvim_del_augroup_by_name, group_of(bufnr))
+  -- Without a server nothing is known of the text, and what was known is not shown on.
   require('stitchcuda.hints').clear(bufnr)
+  require('stitchcuda.heat').clear(bufnr)
 end
 
 --- `vim.g.stitchcuda` has a new value: gives running servers their settings, and turns what is shown on or off. Where the program or the
@@ -96,20 +116,20 @@ function M.options_changed()
     return server.restart()
   end
   local given = options.get()
-  local turned = given.inlay_hints ~= hints
-  hints = given.inlay_hints
+  local hints_turned, lenses_turned = given.inlay_hints ~= hints, given.code_lenses ~= lenses
+  hints, lenses = given.inlay_hints, given.code_lenses
   for _, client in ipairs(clients()) do
-    local of_config = (vim.lsp.config.stitchcuda.settings or {}).stitchcuda
-    client.settings.stitchcuda = server.settings(of_config)
+    client.settings.stitchcuda = server.settings()
     client:notify('workspace/didChangeConfiguration', { settings = client.settings })
     for bufnr in pairs(client.attached_buffers) do
-      if turned then
+      if hints_turned then
         vim.lsp.inlay_hint.enable(given.inlay_hints, { bufnr = bufnr })
       end
-      if not given.code_lenses then
-        vim.lsp.codelens.clear(client.id, bufnr)
+      if lenses_turned then
+        turn_lenses(client, bufnr, given.code_lenses)
+      else
+        M.refresh_lenses(bufnr)
       end
-      M.refresh_lenses(bufnr)
     end
   end
 end

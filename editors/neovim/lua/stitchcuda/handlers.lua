@@ -26,21 +26,19 @@ function M.capabilities()
 end
 
 local levels = { 'error', 'warning', 'info', 'log', 'debug' }
+local notified = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO, vim.log.levels.DEBUG }
 
 ---@type table<string, lsp.Handler>
 M.all = {
   ['textDocument/inlayHint'] = function(...)
     require('stitchcuda.hints').on_hints(...)
   end,
-  ['workspace/codeLens/refresh'] = function(_, _, ctx)
-    local client = vim.lsp.get_client_by_id(ctx.client_id)
-    for bufnr in pairs(client and client.attached_buffers or {}) do
-      require('stitchcuda.attach').refresh_lenses(bufnr)
-    end
-    return vim.NIL
-  end,
   ['workspace/applyEdit'] = function(...)
     return require('stitchcuda.review').on_apply_edit(...)
+  end,
+  ['window/showMessage'] = function(_, params)
+    -- As what the plugin itself says: Neovim 0.11 has `vim.notify` show errors only.
+    require('stitchcuda.ui').say((params.message:gsub('^StitchCUDA: ', '')), notified[params.type])
   end,
   ['window/logMessage'] = function(_, params, ctx)
     local time = os.date('%H:%M:%S')
@@ -65,5 +63,16 @@ M.all = {
     vim.api.nvim_exec_autocmds('User', { pattern = 'StitchCudaStatus', modeline = false })
   end,
 }
+
+-- Neovim 0.12 keeps the lenses that it shows up to date itself.
+if vim.lsp.codelens.enable == nil then
+  M.all['workspace/codeLens/refresh'] = function(_, _, ctx)
+    local client = vim.lsp.get_client_by_id(ctx.client_id)
+    for bufnr in pairs(client and client.attached_buffers or {}) do
+      require('stitchcuda.attach').refresh_lenses(bufnr)
+    end
+    return vim.NIL
+  end
+end
 
 return M

@@ -20,8 +20,20 @@ local REST = 200
 ---@type table<integer, stitchcuda.Heat>
 local shown_in = {}
 
+--- Those in which the person has hidden it.
+---@type table<integer, true>
+local hidden_in = {}
+
+--- The servers that have profiled something, or imported a profile.
+---@type table<integer, true>
+local profiled = {}
+
+--- The numbers of a line that only a profile gives.
+local OF_A_PROFILE = { traffic = true, gpu_time = true, sample_share = true, access_excess = true }
+
 ---@class stitchcuda.Number A number of a line; see editors/PROTOCOL.md
 ---@field line integer From 0
+---@field quantity string
 ---@field label string
 ---@field value number
 ---@field unit string
@@ -64,9 +76,12 @@ local function highlight(heat)
   return 'StitchCudaHeat' .. math.max(1, math.ceil(heat * 4))
 end
 
+--- Takes the marks away, until there are numbers again.
 ---@param bufnr integer
-local function clear(bufnr)
-  vim.api.nvim_buf_clear_namespace(bufnr, namespace, 0, -1)
+function M.clear(bufnr)
+  if vim.api.nvim_buf_is_loaded(bufnr) then
+    vim.api.nvim_buf_clear_namespace(bufnr, namespace, 0, -1)
+  end
 end
 
 ---@param bufnr integer
@@ -81,7 +96,7 @@ local function draw(bufnr, numbers)
       hottest[number.line] = number
     end
   end
-  clear(bufnr)
+  M.clear(bufnr)
   for line, number in pairs(hottest) do
     local group = highlight(number.heat)
     vim.api.nvim_buf_set_extmark(bufnr, namespace, line, 0, {
@@ -125,7 +140,7 @@ local function follow(bufnr)
       if shown_in[changed] ~= heat then
         return true
       end
-      clear(changed)
+      M.clear(changed)
       heat.edits = heat.edits + 1
       local edits = heat.edits
       vim.defer_fn(function()
@@ -135,7 +150,7 @@ local function follow(bufnr)
       end, REST)
     end,
     on_detach = function(_, gone)
-      shown_in[gone] = nil
+      shown_in[gone], hidden_in[gone] = nil, nil
     end,
   })
 end
@@ -143,6 +158,7 @@ end
 ---@param bufnr integer
 ---@param asked boolean
 local function show(bufnr, asked)
+  hidden_in[bufnr] = nil
   if not shown_in[bufnr] then
     shown_in[bufnr] = { edits = 0 }
     follow(bufnr)
@@ -154,12 +170,31 @@ end
 ---@param bufnr integer
 function M.toggle(bufnr)
   if shown_in[bufnr] then
-    shown_in[bufnr] = nil
-    return clear(bufnr)
+    shown_in[bufnr], hidden_in[bufnr] = nil, true
+    return M.clear(bufnr)
   end
   if requests.client(bufnr) then
     show(bufnr, true)
   end
+end
+
+--- Shows it where a profile speaks of a buffer: what is imported may speak of many, and of some that are opened later.
+---@param client vim.lsp.Client
+---@param bufnr integer
+function M.look(client, bufnr)
+  if not profiled[client.id] or hidden_in[bufnr] or not require('stitchcuda.options').get().heat then
+    return
+  end
+  local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
+  client:request('stitchcuda/heat', params, function(err, found)
+    local speaks = not err
+      and vim.iter(found.lines):any(function(number)
+        return OF_A_PROFILE[number.quantity]
+      end)
+    if speaks and vim.api.nvim_buf_is_loaded(bufnr) then
+      show(bufnr, false)
+    end
+  end, bufnr)
 end
 
 --- `stitchcuda/job`: after a profile or a compile there are new numbers.
@@ -173,10 +208,15 @@ function M.on_job(_, job, ctx)
     for bufnr in pairs(shown_in) do
       ask(bufnr, false)
     end
-  elseif job.kind == 'profile' and type(job.uri) == 'string' then
-    local bufnr = vim.uri_to_bufnr(job.uri)
-    if client.attached_buffers[bufnr] and require('stitchcuda.options').get().heat then
-      show(bufnr, true)
+  elseif job.kind == 'profile' then
+    profiled[client.id] = true
+    local about = type(job.uri) == 'string' and vim.uri_to_bufnr(job.uri) or nil
+    for bufnr in pairs(client.attached_buffers) do
+      if bufnr ~= about then
+        M.look(client, bufnr)
+      elseif require('stitchcuda.options').get().heat then
+        show(bufnr, true)
+      end
     end
   end
 end

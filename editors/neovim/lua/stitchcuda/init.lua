@@ -27,10 +27,11 @@ end
 ---@field paused boolean Whether nothing is compiled by itself
 ---@field restricted boolean Whether the workspace is not trusted
 
---- How the server is. Changes with the event `User StitchCudaStatus`.
+--- How the server of this buffer is, or where it has none, another one. Changes with the event `User StitchCudaStatus`.
 ---@return stitchcuda.Status?
 function M.server_status()
-  local client = vim.lsp.get_clients({ name = 'stitchcuda' })[1]
+  local name = 'stitchcuda'
+  local client = vim.lsp.get_clients({ name = name, bufnr = 0 })[1] or vim.lsp.get_clients({ name = name })[1]
   return client and require('stitchcuda.handlers').status[client.id]
 end
 

@@ -70,13 +70,19 @@ end
 
 --- A server has ended, and its jobs with it.
 ---@param client_id integer
+---@return stitchcuda.Job[] lost Those that ran and that a person asked for: compiles come again by themselves
 function M.gone(client_id)
+  local lost = {}
   for _, job in ipairs(jobs) do
     if job.client_id == client_id and not M.is_over(job) then
       job.state, job.message = 'failed', 'the server ended'
+      if job.kind ~= 'compile' then
+        lost[#lost + 1] = job
+      end
     end
   end
   changed()
+  return lost
 end
 
 --- All of them, the newest first.

@@ -4,6 +4,9 @@ local ui = require('stitchcuda.ui')
 
 local M = {}
 
+--- `RequestFailed` of LSP 3.17: a command that was right can't be fulfilled, which the server tells the person itself.
+local REQUEST_FAILED = -32803
+
 --- The server of a buffer.
 ---@param bufnr integer
 ---@return vim.lsp.Client?
@@ -42,10 +45,10 @@ end
 function M.execute(client, command, bufnr, done)
   local params = { command = command.command, arguments = command.arguments }
   client:request('workspace/executeCommand', params, function(err, result)
-    if err then
-      ui.say(err.message, vim.log.levels.ERROR)
-    else
+    if not err then
       done(result)
+    elseif err.code ~= REQUEST_FAILED then
+      ui.say(err.message, vim.log.levels.ERROR)
     end
   end, bufnr)
 end

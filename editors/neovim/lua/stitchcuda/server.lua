@@ -138,6 +138,14 @@ function M.start(dispatchers)
   return rpc
 end
 
+--- The server's settings: those of `vim.g.stitchcuda` over those of `vim.lsp.config`.
+---@param of_config? table Those of `vim.lsp.config`, where they are known
+---@return table
+function M.settings(of_config)
+  of_config = of_config or ((vim.lsp.config.stitchcuda or {}).settings or {}).stitchcuda
+  return vim.tbl_deep_extend('force', vim.empty_dict(), of_config or {}, options.get().settings)
+end
+
 --- The settings as the environment of a command: `nvcc.extraFlags` is `STITCHCUDA_NVCC_EXTRA_FLAGS`. Tables have no variable, and
 --- only say what findings look like.
 ---@return table<string, string>
@@ -153,7 +161,7 @@ function M.environment()
       variables['STITCHCUDA_' .. variable] = tostring(value)
     end
   end
-  for group, value in pairs(options.get().settings) do
+  for group, value in pairs(M.settings()) do
     if type(value) == 'table' then
       for key, inner in pairs(value) do
         add(group .. '.' .. key, inner)
@@ -163,13 +171,6 @@ function M.environment()
     end
   end
   return variables
-end
-
---- The server's settings: those of `vim.g.stitchcuda` over those of `vim.lsp.config`.
----@param of_config? table
----@return table
-function M.settings(of_config)
-  return vim.tbl_deep_extend('force', vim.empty_dict(), of_config or {}, options.get().settings)
 end
 
 ---@param params lsp.InitializeParams
@@ -194,15 +195,34 @@ function M.is_outdated(client)
     or (told ~= nil and told ~= options.is_trusted(client.root_dir))
 end
 
+--- Tells what ended with a server, whoever ended it.
+---@param lost stitchcuda.Job[]
+local function tell_lost(lost)
+  if #lost == 0 then
+    return
+  end
+  local titles, kept = {}, ''
+  for _, job in ipairs(lost) do
+    titles[#titles + 1] = job.title
+    kept = job.run and ' What a run had found until then is kept: see `:StitchCuda report`.' or kept
+  end
+  local text = 'The server of StitchCUDA ended, and with it: %s.%s'
+  vim.notify(text:format(table.concat(titles, ', '), kept), vim.log.levels.WARN)
+end
+
 --- Starts it again where nobody asked it to end.
 ---@param code integer
 ---@param signal integer
 ---@param client_id integer
 function M.on_exit(code, signal, client_id)
   vim.schedule(function()
-    require('stitchcuda.jobs').gone(client_id)
+    local lost = require('stitchcuda.jobs').gone(client_id)
+    if vim.v.exiting ~= vim.NIL then
+      return
+    end
+    tell_lost(lost)
     local asked = (code == 0 and signal == 0) or signal == 15
-    if asked or vim.v.exiting ~= vim.NIL or not vim.lsp.is_enabled('stitchcuda') then
+    if asked or not vim.lsp.is_enabled('stitchcuda') then
       return
     end
     local how = signal ~= 0 and ('by signal %d'):format(signal) or ('with status %d'):format(code)

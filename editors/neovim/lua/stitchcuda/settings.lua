@@ -162,7 +162,7 @@
 
 ---Another machine, whose device runs, verifies and profiles what is edited here.
 ---@class stitchcuda.Config.worker
----The command that gives a `stitchcuda worker` on its standard streams, one word an entry: `["ssh", "gpu01", "stitchcuda", "worker"]`. In a `stitchcuda.toml` also written `device.command`. Empty: this machine. `docs/worker.md` has more.
+---The command that gives a `stitchcuda worker` on its standard streams, one word an entry: `["ssh", "gpu01", "stitchcuda", "worker"]`. In a `stitchcuda.toml` also written `device.command`. Empty: this machine. `docs/worker.md` in the source has more.
 ---@field command? string[]
 ---How many seconds that machine may be silent before it counts as stalled; while it works it is heard of three times in that time. In a `stitchcuda.toml` also written `device.patienceSeconds`.
 ---@field patienceSeconds? integer

@@ -16,7 +16,20 @@ t.run(function()
     'the flags of profile'
   )
   t.check(vim.deep_equal(completes('StitchCuda profile e'), {}), 'and no files')
-  t.check(vim.deep_equal(completes('StitchCuda verify --call'), { '--calls' }), 'the flags of verify')
+  -- A file first, or a version, which takes no flags; then flags. What has a space is escaped.
+  vim.fn.writefile(vim.fn.readfile('e.cu'), 'a b.cu')
+  for line, expected in pairs({
+    ['verify --call'] = {},
+    ['verify e.cu --call'] = { '--calls' },
+    ['verify e.cu e'] = { 'e.cu' },
+    ['verify e.cu e.cu e'] = {},
+    ['verify saved --call'] = {},
+    ['verify a'] = { 'a\\ b.cu' },
+    ['verify a\\ b'] = { 'a\\ b.cu' },
+  }) do
+    local completed = completes('StitchCuda ' .. line)
+    t.check(vim.deep_equal(completed, expected), line .. ': ' .. vim.inspect(completed))
+  end
   t.check(vim.deep_equal(completes('tab 1,$StitchC pro'), { 'profile' }), 'a shortened name')
   t.check(vim.deep_equal(completes('StitchC import trac'), { 'trace.json' }), 'its arguments')
   vim.cmd('StitchCuda nonsense')
@@ -52,15 +65,33 @@ t.run(function()
   vim.cmd('StitchCuda import')
   t.wait_for_message('say which file')
   t.check(vim.deep_equal(vim.fn.getcompletion('StitchCuda import trac', 'cmdline'), { 'trace.json' }), 'files')
+  for _, file in ipairs({ 'models/net.py', 'train.py' }) do
+    vim.fn.mkdir(vim.fs.dirname(file), 'p')
+    vim.fn.writefile(vim.fn['repeat']({ 'step = 1' }, 40), file)
+    t.open(file)
+  end
   vim.cmd('StitchCuda import trace.json')
-  local train = t.open('train.py')
-  vim.cmd('StitchCuda heat')
-  t.wait('the time of a line', function()
-    return vim.iter(vim.tbl_values(heat.shown(train))):any(function(shown)
-      return shown:find('^time of the GPU [%d.]+ µs .*NVIDIA H200')
+  local function has_time(file)
+    t.wait('the time of a line of ' .. file, function()
+      return vim.iter(vim.tbl_values(heat.shown(vim.fn.bufnr(file)))):any(function(shown)
+        return shown:find('^time of the GPU [%d.]+ µs .*NVIDIA H200')
+      end)
     end)
-  end)
-  vim.cmd.bdelete()
+  end
+  -- All that are open and that it speaks of have heat, and so has what is opened later.
+  has_time('train.py')
+  has_time('models/net.py')
+  vim.cmd('bwipeout models/net.py')
+  t.open('models/net.py')
+  has_time('models/net.py')
+  -- Hidden, it stays hidden, unless the file itself is profiled.
+  vim.cmd.buffer('train.py')
+  vim.cmd('StitchCuda heat')
+  vim.cmd('StitchCuda import trace.json')
+  t.pause(1000)
+  t.check(next(heat.shown(0)) == nil, 'it is hidden')
+  vim.cmd('bwipeout! train.py models/net.py')
+  vim.cmd.buffer(bufnr)
   -- What is not saved is not profiled.
   vim.bo[bufnr].modified = true
   vim.cmd('StitchCuda profile e.cu')
@@ -77,8 +108,15 @@ t.run(function()
     vim.deep_equal(vim.fn.getcompletion('StitchCuda verify s', 'cmdline'), { 'saved', 'scale.py', 'stitchcuda.toml' }),
     'words'
   )
-  vim.cmd('StitchCuda verify e.cu --calls 1')
-  t.check(t.page('verify'):find('e.cu'), t.page('verify'))
+  -- Whatever flags there are, the file of the window is the reference, and flags are no files.
+  vim.cmd('StitchCuda verify --tolerance 1e-3 e.cu')
+  t.wait_for_message('say against what, before any flag')
+  vim.cmd('StitchCuda verify saved --calls 1')
+  t.wait_for_message('`saved` takes nothing more')
+  vim.cmd('StitchCuda verify e.cu e.cu e.cu')
+  t.wait_for_message('at most two files')
+  vim.cmd('StitchCuda verify a\\ b.cu --calls 1')
+  t.check(t.page('verify'):find('a b.cu', 1, true), t.page('verify'))
   vim.cmd.close()
 
   vim.cmd('StitchCuda pause')
@@ -86,6 +124,18 @@ t.run(function()
   t.wait('the status', function()
     return require('stitchcuda').server_status().paused
   end)
+  -- Each buffer has the status of its own server.
+  vim.fn.mkdir('other')
+  vim.fn.writefile({}, 'other/stitchcuda.toml')
+  vim.fn.writefile(vim.fn.readfile('e.cu'), 'other/e.cu')
+  t.open('other/e.cu')
+  t.wait('the status of the other server', function()
+    local status = require('stitchcuda').server_status()
+    return status and not status.paused
+  end)
+  vim.cmd.buffer(bufnr)
+  t.check(require('stitchcuda').server_status().paused, 'the first is paused still')
+  vim.cmd('bwipeout other/e.cu')
   vim.cmd('checkhealth stitchcuda')
   local paused = t.text(0)
   for _, part in ipairs({ 'device: sim:h200', 'engine: builtin', 'toolkit: CUDA %d', 'Paused: nothing is compiled' }) do
@@ -132,4 +182,11 @@ t.run(function()
       t.check(known[link] or #vim.fn.getcompletion(link, 'help') > 0, 'no help for ' .. link)
     end
   end
+  -- Numbers go with the server that knew of them.
+  vim.cmd.buffer(bufnr)
+  t.wait('heat', hot)
+  t.attached(bufnr):stop()
+  t.wait('no heat without a server', function()
+    return next(heat.shown(bufnr)) == nil and next(require('stitchcuda.hints').shown(bufnr)) == nil
+  end)
 end)

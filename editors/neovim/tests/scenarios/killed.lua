@@ -13,6 +13,7 @@ t.run(function()
   t.check(#children == 1, vim.inspect(children))
   vim.uv.kill(children[1], 'sigkill')
   t.wait_for_message('ended by signal 9 and is started again')
+  t.wait_for_message('ended, and with it: Optimize energy%. What a run had found until then is kept')
   t.check(require('stitchcuda.jobs').list()[1].state == 'failed', 'its job has failed')
   local again = t.wait('another server', function()
     local now = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })[1]
@@ -25,10 +26,28 @@ t.run(function()
   -- Restarted on purpose, it is another one, and nobody is told of a death.
   local said = #t.said
   vim.cmd('StitchCuda restart')
-  t.wait('a third server', function()
+  local third = t.wait('a third server', function()
     local now = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })[1]
-    return now and now.id ~= again.id and now.initialized
+    return now and now.id ~= again.id and now.initialized and now
   end)
   t.check(#t.said == said, vim.inspect(t.said))
   t.diagnostic(bufnr, 'static/pow-small-exponent')
+  -- But what ran is not taken without a word.
+  vim.cmd('StitchCuda optimize')
+  local jobs = require('stitchcuda.jobs')
+  t.wait('its job', function()
+    return vim.iter(jobs.running()):any(function(job)
+      return job.kind == 'optimize'
+    end)
+  end)
+  t.said = {}
+  vim.cmd('StitchCuda restart')
+  t.wait_for_message('ended, and with it: Optimize energy')
+  t.wait('a fourth server', function()
+    local now = vim.lsp.get_clients({ name = 'stitchcuda', bufnr = bufnr })[1]
+    return now and now.id ~= third.id and now.initialized
+  end)
+  t.check(not vim.iter(jobs.running()):any(function(job)
+    return job.kind == 'optimize'
+  end), vim.inspect(jobs.running()))
 end)

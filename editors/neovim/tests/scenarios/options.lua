@@ -18,6 +18,11 @@ t.run(function()
   t.check(variables.STITCHCUDA_DEVICE == 'sim:h200', vim.inspect(variables))
   t.check(variables.STITCHCUDA_NVCC_EXTRA_FLAGS == "'-DX=a b' '-O2'", vim.inspect(variables))
   t.check(variables.STITCHCUDA_COMPILE_ON_SAVE == 'false', vim.inspect(variables))
+  -- Those of `vim.lsp.config` too, and below those of `vim.g.stitchcuda`, as the server has them.
+  vim.lsp.config('stitchcuda', { settings = { stitchcuda = { device = 'cpu', optimize = { attempts = 3 } } } })
+  variables = server.environment()
+  t.check(variables.STITCHCUDA_DEVICE == 'sim:h200', vim.inspect(variables))
+  t.check(variables.STITCHCUDA_OPTIMIZE_ATTEMPTS == '3', vim.inspect(variables))
 
   vim.g.stitchcuda = function()
     return { cmd = '/opt/stitchcuda', review = { accept = false } }

@@ -9,7 +9,7 @@ t.run(function()
   local line = vim.api.nvim_buf_get_lines(bufnr, finding.lnum, finding.lnum + 1, false)[1]
   t.check(line:sub(finding.col + 1, finding.end_col):find('^powf'), line)
   t.wait('a code lens', function()
-    return vim.lsp.codelens.get(bufnr)[1]
+    return t.lenses(bufnr)[1]
   end)
   vim.cmd.write()
   t.check(t.hint(bufnr, '__global__'):find('registers'), 'a hint with registers')

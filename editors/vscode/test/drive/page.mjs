@@ -32,6 +32,11 @@ export class Workbench {
 
   /** A picture for the README or for who looks for a fault. */
   async shot(name) {
+    // What fades in is there first; what turns for as long as something runs is not waited for.
+    await this.page.evaluate(() => {
+      const ending = document.getAnimations().filter((one) => Number.isFinite(one.effect?.getComputedTiming().endTime));
+      return Promise.allSettled(ending.map((one) => one.finished));
+    });
     await this.page.screenshot({ path: path.join(this.out, `${name}.png`) });
   }
 
@@ -81,6 +86,33 @@ export class Workbench {
   /** A line of the editor that has this text; the editor writes no-break spaces. */
   line(text) {
     return this.editor.locator(".view-line", { hasText: text }).first();
+  }
+
+  /**
+   * Points at a line, so many pixels from its start, until what is said there comes. The pointer is moved by hand: Playwright's own `hover`
+   * scrolls an editor whose lines move, as they do while numbers come.
+   */
+  async hover(text, x, said) {
+    const { mouse, keyboard } = this.page;
+    await this.until(`what is said over ${text}`, async () => {
+      const box = await this.line(text)
+        .boundingBox({ timeout: 1_000 })
+        .catch(() => null);
+      if (!box) {
+        await keyboard.press("Control+Home");
+        return false;
+      }
+      await mouse.move(box.x + x, box.y + 8, { steps: 3 });
+      const shown = this.page.locator(".monaco-hover", { hasText: said }).first();
+      const isShown = await shown.waitFor({ timeout: 5_000 }).then(
+        () => true,
+        () => false,
+      );
+      if (!isShown) {
+        await mouse.move(5, 5);
+      }
+      return isShown;
+    });
   }
 
   lens(title) {

@@ -113,8 +113,7 @@ export async function ui({ tools, out, extension, vsix, settings, environment, f
       // A click may have scrolled a long line; the pointer on a hot one tells why it is.
       await at.editor.locator(".view-lines").click({ position: { x: 60, y: 20 } });
       await page.keyboard.press("Control+Home");
-      await at.line(/tile\[threadIdx.x\]/).hover({ position: { x: 90, y: 8 } });
-      await page.locator(".monaco-hover", { hasText: "sectors" }).first().waitFor();
+      await at.hover(/tile\[threadIdx.x\]/, 90, "sectors");
       await at.shot("heat");
     });
     await at.check("what Nsight Compute recorded on an H200 is heat by its samples", async () => {
@@ -123,8 +122,7 @@ export async function ui({ tools, out, extension, vsix, settings, environment, f
       await at.toast("speaks of lines.cu").waitFor();
       await at.open("lines.cu");
       await at.until("lines with heat", async () => (await page.locator(".glyph-margin-widgets .cgmr").count()) >= 3);
-      await at.line(/out\[i\]/).hover({ position: { x: 30, y: 8 } });
-      await page.locator(".monaco-hover", { hasText: "of the kernel's samples" }).first().waitFor();
+      await at.hover(/out\[i\]/, 30, "of the kernel's samples");
       await at.shot("imported");
     });
     await at.check("the walkthrough has three steps", async () => {

@@ -1,7 +1,7 @@
 // Quick fixes, settings that change while the server runs, and a server that dies.
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { codeOf, ended, extension, findings, job, open, ours, set, startOptimizing, textOf, until } from "../harness";
+import { codeOf, ended, extension, findings, job, open, ours, said, set, startOptimizing, textOf, until } from "../harness";
 import type { Scenarios } from "../suite";
 
 const FIXABLE = `__global__ void cube(float* y, const float* x, int n) {
@@ -85,6 +85,36 @@ export const editing: Scenarios = {
     await findings(editor.document.uri, "static/pow-small-exponent");
     const again = await ended(await startOptimizing(editor, "__global__"));
     assert.equal(again.decision, "open", JSON.stringify(again));
+  },
+
+  "jobs that a restart ends are told, and none looks as if it ran on": async () => {
+    const editor = await open("restarted.cu", textOf("energy.cu"));
+    const configuration = vscode.workspace.getConfiguration("stitchcuda");
+    const before = configuration.inspect<string>("server.path")?.globalValue;
+    const ways: Record<string, () => Thenable<unknown>> = {
+      restart: () => vscode.commands.executeCommand("stitchcuda.restart"),
+      "another key": () => vscode.commands.executeCommand("stitchcuda.setKey", "sk-another"),
+      "a setting that names no server": () => configuration.update("server.path", "/nowhere/stitchcuda", vscode.ConfigurationTarget.Global),
+    };
+    try {
+      for (const [way, end] of Object.entries(ways)) {
+        await until("a server", () => extension().client?.isRunning());
+        const id = await startOptimizing(editor, "__global__");
+        const { title } = await job("the first stage", (one) => one.id === id && one.stage !== undefined);
+        await said(async (messages) => {
+          await end();
+          await until(`what ${way} ends`, () => messages.some((text) => text.includes("ended, and with it") && text.includes(title)));
+        });
+        const running = extension()
+          .jobs.list()
+          .filter((one) => one.state === "running" || one.state === "queued");
+        assert.deepEqual(running, [], way);
+      }
+    } finally {
+      await configuration.update("server.path", before, vscode.ConfigurationTarget.Global);
+      await vscode.commands.executeCommand("stitchcuda.removeKey");
+    }
+    await until("a server again", () => extension().client?.isRunning());
   },
 
   "a server that is killed starts again": async () => {

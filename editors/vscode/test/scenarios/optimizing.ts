@@ -5,7 +5,7 @@ import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { codeOf, Endpoint, ended, extension, job, open, ours, set, startOptimizing, textOf, until } from "../harness";
+import { codeOf, Endpoint, ended, extension, job, open, ours, said, set, startOptimizing, textOf, until } from "../harness";
 import type { Scenarios } from "../suite";
 
 const SECRET = "sk-in-the-secret-store";
@@ -228,7 +228,26 @@ export const optimizing: Scenarios = {
     await vscode.commands.executeCommand("undo");
     assert.equal(await vscode.commands.executeCommand("stitchcuda.acceptCandidate", extension().jobs.get(id)), true);
     assert.match(editor.document.getText(), /x\[i\] \* x\[i\] \* x\[i\]/);
+    // Undone, and accepted once more, it is made once more, and at once.
+    await vscode.commands.executeCommand("undo");
+    await vscode.commands.executeCommand("stitchcuda.reviewCandidate", extension().jobs.get(id));
+    await until("the difference", shownDiff);
+    assert.equal(await vscode.commands.executeCommand("stitchcuda.acceptCandidate", extension().jobs.get(id)), true);
+    assert.equal(shownDiff(), undefined, "the difference is closed");
+    assert.match(editor.document.getText(), /x\[i\] \* x\[i\] \* x\[i\]/);
     await editor.document.save();
+  },
+
+  "the walkthrough's step optimises the file that was shown before it": async () => {
+    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    const editor = await open("walked.cu", textOf("energy.cu"));
+    select(editor, "__global__");
+    await vscode.commands.executeCommand("stitchcuda.walkthrough");
+    await until("the walkthrough", () => vscode.window.activeTextEditor === undefined);
+    assert.deepEqual(await said(() => vscode.commands.executeCommand("stitchcuda.optimizeSelection")), []);
+    const started = await job("its job", (one) => one.kind === "optimize" && (one.uri ?? "").endsWith("walked.cu"));
+    await vscode.commands.executeCommand("stitchcuda.cancelJob", started);
+    await ended(started.id);
   },
 
   "runs of before are listed when the server starts again": async () => {
@@ -243,7 +262,23 @@ export const optimizing: Scenarios = {
     const kept = listed.find((one) => one.summary.gain);
     assert.ok(kept, "one of them found something better");
     await vscode.commands.executeCommand("stitchcuda.reviewCandidate", kept);
-    await until("the difference", shownDiff);
+    const { original, modified } = await until("the difference", shownDiff);
+    // As in a window that is loaded again, where nothing is known of it yet.
+    (extension().reviews as unknown as { shown: Map<string, unknown> }).shown.clear();
+    const again = [original, modified].map((uri) => textAt(uri.with({ path: `${uri.path}.again` })));
+    assert.deepEqual(await Promise.all(again), [await textAt(original), await textAt(modified)]);
+    assert.notEqual(await again[0], "");
+    // A candidate that is shown does not choose the run whose report is opened.
+    const window = vscode.window as unknown as { showQuickPick: (items: unknown[], options: { title: string }) => unknown };
+    const { showQuickPick } = window;
+    const asked: string[] = [];
+    window.showQuickPick = (_, { title }) => asked.push(title) && undefined;
+    try {
+      await vscode.commands.executeCommand("stitchcuda.openRun");
+    } finally {
+      window.showQuickPick = showQuickPick;
+    }
+    assert.deepEqual(asked, ["Which Run?"]);
     await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
     return `${listed.length} runs`;
   },

@@ -24,7 +24,7 @@ impl Default for Verify {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Worker {
     /// The command that gives a `stitchcuda worker` on its standard streams, one word an entry: `["ssh", "gpu01", "stitchcuda", "worker"]`. In a
-    /// `stitchcuda.toml` also written `device.command`. Empty: this machine. `docs/worker.md` has more.
+    /// `stitchcuda.toml` also written `device.command`. Empty: this machine. `docs/worker.md` in the source has more.
     #[schemars(extend("x-restricted" = true))]
     pub command: Vec<String>,
     /// How many seconds that machine may be silent before it counts as stalled; while it works it is heard of three times in that time. In a

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stitch_analysis::{Analysis, Language};
 use stitch_findings::{Answer, Code, Compared, Evidence, Finding, Inputs, LeftOut, Span, Verdict};
+use stitch_profiles::units::counted;
 use stitch_session::config::Precision;
 
 use crate::compare::{
@@ -421,7 +422,11 @@ fn of_text(result: TextComparison, what: String, tolerance: f64, inputs: &str) -
     Compared {
         what,
         inputs: inputs.to_owned(),
-        read_as: format!("text: {} numbers, {} words", result.numbers, result.words),
+        read_as: format!(
+            "text: {}, {}",
+            counted(result.numbers as u64, "number", "numbers"),
+            counted(result.words as u64, "word", "words")
+        ),
         count: result.numbers,
         different: result.different,
         left_out: result.excluded_count,
@@ -448,5 +453,21 @@ fn of_bytes(result: &BytesComparison, what: String, inputs: &str) -> Compared {
         normalized: finite(array.normalized),
         absolute: finite(array.absolute),
         differences: if result.is_same() { Vec::new() } else { vec![wrong_bytes(result)] },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_of_a_text_is_counted_as_people_do() {
+        for (text, read_as) in
+            [("n 5", "text: 1 number, 1 word"), ("sums of both 1.5 2.5", "text: 2 numbers, 3 words")]
+        {
+            let compared =
+                of_text(compare_text(text, text, text, 1e-4), "output".to_owned(), 1e-4, "its own");
+            assert_eq!(compared.read_as, read_as);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Editors: the tools their tests need, and what each plugin is built, tested, packed and installed with.
 
+mod installed;
 pub mod neovim;
 pub mod tools;
 pub mod vscode;
@@ -38,15 +39,28 @@ pub fn are_required() -> bool {
 /// # Errors
 /// A test failed; or, where editors are required, one can't be had.
 pub fn test(surroundings: &Surroundings) -> Result<()> {
-    if cfg!(target_os = "linux") {
-        neovim::test_packed(surroundings)?;
+    let has_neovim = cfg!(target_os = "linux");
+    if has_neovim {
+        installed::test_neovim(surroundings)?;
     }
     match tools::vscode(&surroundings.target) {
-        Ok(tools) => vscode::test(surroundings, &tools)?,
-        Err(error) if are_required() => return Err(error),
-        Err(error) => eprintln!("SKIPPED: the tests in VS Code: {error:#}"),
+        Ok(tools) => {
+            let packages = installed::packages(surroundings)?;
+            installed::test_neovim_package(surroundings, &packages.neovim)?;
+            installed::test_vscode(&tools)?;
+            vscode::test(surroundings, &tools, [&packages.without_server, &packages.with_server])
+        }
+        Err(error) if are_required() => Err(error),
+        Err(error) => {
+            eprintln!("SKIPPED: the tests in VS Code: {error:#}");
+            if !has_neovim {
+                return Ok(());
+            }
+            let Surroundings { root, target, server, .. } = surroundings;
+            let archive = neovim::pack(root, &target.join("test-packages"), &vscode::platform()?, server)?;
+            installed::test_neovim_package(surroundings, &archive)
+        }
     }
-    Ok(())
 }
 
 /// npm in a folder.

@@ -84,37 +84,52 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Packs the plugin, unpacks it where a person would, and runs it there: with nothing else of ours in reach.
+/// A person's home, in which there is nothing but Neovim's configuration of one line and a program in CUDA.
+pub struct Home(tempfile::TempDir);
+
+impl Home {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// A file or folder that can't be made.
+    pub fn new() -> Result<Self> {
+        let home = Self(tempfile::tempdir().context("making a folder")?);
+        for folder in [home.place("config/nvim"), home.place("work")] {
+            fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        }
+        fs::write(home.place("config/nvim/init.lua"), "vim.lsp.enable('stitchcuda')\n")
+            .context("writing init.lua")?;
+        fs::write(home.place("work/stitchcuda.toml"), "").context("writing settings")?;
+        Ok(home)
+    }
+
+    /// A path in it; `data` is Neovim's `XDG_DATA_HOME`.
+    pub fn place(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+/// Runs Neovim as it is at home, with these programs and the system's in `PATH`: the plugin that lies there finds a server below `data`.
 ///
 /// # Errors
-/// A step that fails.
-pub fn test_packed(surroundings: &Surroundings) -> Result<()> {
-    let Surroundings { root, target, server, toolkit, .. } = surroundings;
-    let archive = pack(root, &target.join("test-neovim"), &super::vscode::platform()?, server)?;
-    let home = tempfile::tempdir().context("making a folder")?;
-    let place = |name: &str| home.path().join(name);
-    let packages = place("data/nvim/site/pack/stitchcuda/start");
-    for folder in [&packages, &place("config/nvim"), &place("work")] {
-        fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    }
-    step(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&packages))?;
-    fs::write(place("config/nvim/init.lua"), "vim.lsp.enable('stitchcuda')\n").context("writing init.lua")?;
-    fs::write(place("work/stitchcuda.toml"), "").context("writing settings")?;
-    copy(&root.join("editors/vscode/test/workspace/energy.cu"), &place("work/energy.cu"))?;
+/// Neovim can't be run, or what must hold does not.
+pub fn test_at_home(surroundings: &Surroundings, home: &Home, programs: &Path) -> Result<()> {
+    let Surroundings { root, target, toolkit, .. } = surroundings;
+    copy(&root.join("editors/vscode/test/workspace/energy.cu"), &home.place("work/energy.cu"))?;
     step(
         Command::new(target.join("test-cache/neovim").join(NEOVIM).join("bin/nvim"))
             .args(["--headless", "energy.cu", "-c"])
             .arg(format!("luafile {}", root.join("editors/neovim/tests/packed.lua").display()))
-            .current_dir(place("work"))
+            .current_dir(home.place("work"))
             .env_clear()
-            .env("PATH", "/usr/bin:/bin")
+            .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
             .env("LANG", "C.UTF-8")
-            .env("HOME", home.path())
-            .env("XDG_DATA_HOME", place("data"))
-            .env("XDG_CONFIG_HOME", place("config"))
-            .env("XDG_STATE_HOME", place("state"))
-            .env("STITCHCUDA_STATE_DIR", place("runs"))
-            .env("STITCHCUDA_CACHE_DIR", place("cache"))
+            .env("HOME", home.place(""))
+            .env("XDG_DATA_HOME", home.place("data"))
+            .env("XDG_CONFIG_HOME", home.place("config"))
+            .env("XDG_STATE_HOME", home.place("state"))
+            .env("STITCHCUDA_STATE_DIR", home.place("runs"))
+            .env("STITCHCUDA_CACHE_DIR", home.place("cache"))
             .env("STITCHCUDA_DEVICE", "sim:h200")
             .env("CUDA_HOME", toolkit)
             .env("STITCHCUDA_TEST_HARNESS", root.join("editors/neovim/tests/harness.lua")),
@@ -168,16 +183,18 @@ fn stylua(cache: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// Lets a file be run as a program.
 #[cfg(unix)]
-fn make_executable(program: &Path) -> Result<()> {
+pub fn make_executable(program: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
 
     fs::set_permissions(program, fs::Permissions::from_mode(0o755))
         .with_context(|| format!("making {} executable", program.display()))
 }
 
+/// Here any file may be.
 #[cfg(not(unix))]
-fn make_executable(_: &Path) -> Result<()> {
+pub fn make_executable(_: &Path) -> Result<()> {
     Ok(())
 }
 

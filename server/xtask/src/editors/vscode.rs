@@ -82,20 +82,17 @@ pub fn platform() -> Result<String> {
     Ok(format!("{system}-{processor}"))
 }
 
-/// Runs its tests: those of single parts, then the scenarios in the editor.
+/// Runs its tests: those of single parts, then the scenarios in the editor, with the packages without a server and with one. It was built.
 ///
 /// # Errors
 /// A step that fails.
-pub fn test(surroundings: &Surroundings, tools: &Path) -> Result<()> {
-    build(&surroundings.root)?;
+pub fn test(surroundings: &Surroundings, tools: &Path, [package, bundle]: [&Path; 2]) -> Result<()> {
     let folder = folder(&surroundings.root);
     step(npm(&folder).args(["run", "--silent", "lint"]))?;
     step(npm(&folder).args(["run", "--silent", "build-tests"]))?;
     let node = tools.join("bin/node");
     step(Command::new(&node).current_dir(&folder).args(["--test", "out/*.test.js"]))?;
     let out = surroundings.target.join("test-vscode");
-    let bundle = pack(&surroundings.root, &out, Some((&platform()?, &surroundings.server)))?;
-    let package = pack(&surroundings.root, &out, None)?;
     let mut run = Command::new(&node);
     run.current_dir(&folder).arg("test/run.mjs");
     for (name, path) in [
@@ -104,8 +101,8 @@ pub fn test(surroundings: &Surroundings, tools: &Path) -> Result<()> {
         ("--server", &surroundings.server),
         ("--toolkit", &surroundings.toolkit),
         ("--endpoint", &surroundings.endpoint),
-        ("--vsix", &package),
-        ("--bundle", &bundle),
+        ("--vsix", package),
+        ("--bundle", bundle),
     ] {
         run.arg(name).arg(path);
     }

@@ -18,7 +18,7 @@ local PATIENCE = 2000
 
 ---@class stitchcuda.Subcommand
 ---@field run fun(call: stitchcuda.Call)
----@field complete? fun(lead: string): string[]
+---@field complete? fun(lead: string, before: string[]): string[] `before` are the words before the one that is completed
 
 --- Begins a job about the lines of the call, or about what is at the cursor.
 ---@param call stitchcuda.Call
@@ -150,10 +150,13 @@ local function running_ids()
   end, jobs.running())
 end
 
+--- Files, as they are typed: what separates words is escaped.
 ---@param lead string
 ---@return string[]
 local function files(lead)
-  return vim.fn.getcompletion(lead, 'file')
+  return vim.tbl_map(function(file)
+    return (file:gsub('[ \t\\]', '\\%0'))
+  end, vim.fn.getcompletion((lead:gsub('\\(.)', '%1')), 'file'))
 end
 
 --- The flags of a command of the program, as its help has them.
@@ -206,11 +209,18 @@ local subcommands = {
     run = function(call)
       require('stitchcuda.commands.programs').verify(call)
     end,
-    complete = function(lead)
+    -- Files or a version first, then flags; and a version takes none.
+    complete = function(lead, before)
+      if #before == 0 then
+        return vim.list_extend({ 'committed', 'saved' }, files(lead))
+      end
+      if vim.list_contains({ 'committed', 'saved' }, before[1]) then
+        return {}
+      end
       if vim.startswith(lead, '-') then
         return flags('verify')
       end
-      return vim.list_extend({ 'committed', 'saved' }, files(lead))
+      return #before == 1 and files(lead) or {}
     end,
   },
   profile = {
@@ -330,9 +340,10 @@ function M.complete(lead, line)
   if not rest or not subcommand or not subcommand.complete then
     return {}
   end
+  local before = vim.split(vim.trim(rest:sub(1, #rest - #lead)), '%s+', { trimempty = true })
   return vim.tbl_filter(function(word)
     return vim.startswith(word, lead)
-  end, subcommand.complete(lead))
+  end, subcommand.complete(lead, before))
 end
 
 return M

@@ -87,11 +87,34 @@ local function verify_here(call, against)
   requests.execute(client, { command = 'stitchcuda.verify', arguments = { argument } }, call.bufnr, requests.begun)
 end
 
+--- What is verified: files, or a version, before the first flag.
+---@param arguments string[]
+---@return string[] named, string? trouble
+local function named_in(arguments)
+  local named = {}
+  for _, argument in ipairs(arguments) do
+    if vim.startswith(argument, '-') then
+      break
+    end
+    named[#named + 1] = argument
+  end
+  local is_version = named[1] == 'saved' or named[1] == 'committed'
+  if #named == 0 then
+    return named, 'say against what, before any flag: `:StitchCuda verify faster.cu`, `saved` or `committed`.'
+  elseif is_version and #arguments > 1 then
+    return named, ('`%s` takes nothing more; for flags name files.'):format(named[1])
+  elseif #named > 2 then
+    return named, 'at most two files are verified: a reference and a candidate. Flags come after them.'
+  end
+  return named
+end
+
 --- With flags, or with two files, the program verifies, and its report is shown.
 ---@param call stitchcuda.Call
 function M.verify(call)
-  if #call.arguments == 0 then
-    return ui.say('say against what: `:StitchCuda verify faster.cu`, `saved` or `committed`.', vim.log.levels.WARN)
+  local named, trouble = named_in(call.arguments)
+  if trouble then
+    return ui.say(trouble, vim.log.levels.WARN)
   end
   if #call.arguments == 1 then
     return verify_here(call, call.arguments[1])
@@ -102,7 +125,7 @@ function M.verify(call)
   end
   -- The file in the window is the reference, unless two are named.
   local arguments = vim.tbl_map(vim.fn.expand, call.arguments)
-  if vim.startswith(arguments[2], '-') then
+  if #named == 1 then
     table.insert(arguments, 1, path)
   end
   ui.say(('verifying %s ...'):format(arguments[2]))
