@@ -15,6 +15,8 @@ _MALLOC_BYTE = 0x80
 _GPU_BYTE = 0xFF
 #: As much memory of the GPU is poisoned at most, in bytes, and this part of what is free.
 _MOST_POISON, _POISON_SHARE = 4 << 30, 4
+#: As much of what a call returned is watched during the next, in bytes.
+_MOST_KEPT = 256 << 20
 #: Small blocks come from a pool of their own (`kSmallSize` of c10/cuda/CUDACachingAllocator.cpp: 1 MiB).
 _SMALL_BLOCK, _SMALL_BLOCKS = 256 << 10, 64
 
@@ -140,6 +142,32 @@ def _seen(outputs: List[Any], inputs: List[Any]) -> List[Dict[str, Any]]:
         }
         for tensor in outputs
     ]
+
+
+class Returned:
+    """What the last call returned, and whether the next one changes it: whoever called may still have it."""
+
+    def __init__(self) -> None:
+        self._tensors: List[Any] = []
+        self._copies: List[Any] = []
+
+    def keep(self, tensors: List[Any]) -> None:
+        """Takes what a call returned, as far as it is not too much."""
+        self._tensors, total = [], 0
+        for tensor in tensors:
+            total += own.count_of(tensor) * tensor.element_size()
+            if total <= _MOST_KEPT:
+                self._tensors.append(own.detach(tensor))
+
+    def copy(self) -> None:
+        """Notes what it is now, after inputs and state were set and before the call."""
+        with own.no_grad():
+            self._copies = [own.clone(tensor) for tensor in self._tensors]
+
+    def is_changed(self) -> bool:
+        """Whether it is otherwise since."""
+        copies, self._copies = self._copies, []
+        return not all(_same(copy, tensor) for copy, tensor in zip(copies, self._tensors))
 
 
 def check_modes() -> None:

@@ -35,6 +35,7 @@ class Session:
         self._last: Optional[Flat] = None
         self._seed = 0
         self._regions = values.Regions(self._device)
+        self._returned = calls.Returned()
         #: The outputs of the last call, for the next one that is asked to repeat it.
         self._before: Optional[Flat] = None
 
@@ -172,7 +173,10 @@ class Session:
         self._stage = "calling"
         arguments = values.unpack_arguments(described["tree"], inputs, self._types)
         call = calls.Call(self._function, loaded.module, self._device)
+        self._returned.copy()
         flat, seen = call.make(arguments, inputs, request, grads, self._sizes, self._watch)
+        seen["overwrites"] = self._returned.is_changed()
+        self._returned.keep(flat["outputs"].tensors)
         region = self._regions.of(request["from"])
         changed = [place for place, (tensor, spec) in enumerate(zip(inputs, described["tensors"])) if values.differs(tensor, spec, region)]
         after = Flat()
@@ -205,6 +209,7 @@ class Session:
         self._stage = "preparing to time"
         self._held.clear()
         self._inputs, self._last, self._before = [], None, None
+        self._returned.keep([])
         self._device.release()
         self._sets = timing.Sets(request["l2_bytes"], self._device)
         return {}

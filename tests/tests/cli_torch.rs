@@ -146,7 +146,7 @@ macro_rules! folders {
 }
 
 folders! {
-    affine batch_norm dropout empty fails function gelu hostile in_place made_with nested pair plain scalar softmax square steep zeros
+    affine batch_norm dropout empty fails function gelu hostile in_place made_with nested own_buffer pair plain scalar softmax square steep zeros
 }
 
 #[test]

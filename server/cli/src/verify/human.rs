@@ -158,7 +158,7 @@ fn evidence(evidence: &Evidence, good: bool, out: &mut impl Write) -> io::Result
             accuracy.output, accuracy.max_ratio, accuracy.candidate_error, accuracy.reference_error
         )?;
     }
-    if let Some(seeds) = evidence.seeds {
+    if let Some(seeds) = evidence.seeds.filter(|seeds| *seeds > 0) {
         let tried = evidence.distributions.iter().map(|tried| match &tried.not_tried {
             Some(reason) if tried.rounds == 0 => format!("{} (not tried: {reason})", tried.what),
             _ => tried.what.clone(),

@@ -112,7 +112,7 @@ fn meaning(signal: nix::sys::signal::Signal) -> &'static str {
     }
 }
 
-/// Why a request to a child has no answer. After all but `Python` and `OutOfMemory` the child is gone.
+/// Why a request to a child has no answer. After all but `Python`, `OutOfMemory` and `TooLarge` the child is gone.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ChildError {
     /// Python raised an exception.
@@ -171,6 +171,14 @@ pub enum ChildError {
     #[error("the process gave an answer that can't be: {what}")]
     Malformed {
         /// What is wrong with it.
+        what: String,
+    },
+    /// What it returned is more than this machine has memory for.
+    #[error("{what}")]
+    TooLarge {
+        /// How much it is, in bytes.
+        bytes: u64,
+        /// The same in words, and what is free.
         what: String,
     },
     /// The parent's own side failed: no memory, no descriptors.

@@ -197,6 +197,9 @@ pub struct Observations {
     /// Torch's own settings that the call changed, in words.
     #[serde(default)]
     pub changed: Vec<String>,
+    /// Whether it changed what the call before it had returned.
+    #[serde(default)]
+    pub overwrites: bool,
     /// Device memory that the call held at most, in bytes; `None` on the CPU.
     #[serde(default)]
     pub peak_bytes: Option<u64>,

@@ -42,7 +42,7 @@ pub struct Round {
 pub struct Spread {
     /// The median with its 95% interval.
     pub interval: Interval,
-    /// Five in a hundred batches were at most so fast.
+    /// Five in a hundred batches were at most so fast; 0 where these took less than those without the calls.
     pub p5: f64,
     /// Ninety-five were at most so slow.
     pub p95: f64,
@@ -79,7 +79,8 @@ pub fn enough(rounds: &[Round], calls: u64, least: u64, spent: f64, budget: f64)
     if count < LEAST_ROUNDS {
         return count >= 2 && made >= least && spent > budget;
     }
-    let Some(outcome) = outcome(rounds) else { return made >= least };
+    // What is lost in noise may come out of it.
+    let Some(outcome) = outcome(rounds) else { return made >= least && spent > budget };
     let too_wide = outcome.speedup.spread() / NARROW;
     if too_wide < 1.0 {
         return true;
@@ -89,13 +90,13 @@ pub fn enough(rounds: &[Round], calls: u64, least: u64, spent: f64, budget: f64)
     made >= least && is_out_of_reach && (too_wide * NARROW < FAIR || spent > budget)
 }
 
-/// The times and the speedup of some rounds. `None` where there are none, or a median is not positive: then a call is shorter than what the rest
-/// varies by.
+/// The times and the speedup of some rounds. `None` where there are none, or where a call may as well take no time, by the interval of a side: then it is
+/// shorter than what the rest varies by.
 pub fn outcome(rounds: &[Round]) -> Option<Outcome> {
     let reference: Vec<[f64; 2]> = rounds.iter().map(|round| round.reference).collect();
     let candidate: Vec<[f64; 2]> = rounds.iter().map(|round| round.candidate).collect();
     let (of_reference, of_candidate) = (spread(&reference)?, spread(&candidate)?);
-    if of_reference.interval.median <= 0.0 || of_candidate.interval.median <= 0.0 {
+    if of_reference.interval.low <= 0.0 || of_candidate.interval.low <= 0.0 {
         return None;
     }
     Some(Outcome {
@@ -111,7 +112,7 @@ pub fn spread(times: &[[f64; 2]]) -> Option<Spread> {
     let interval = Interval::of(&means)?;
     let mut sorted = times.as_flattened().to_vec();
     sorted.sort_by(f64::total_cmp);
-    Some(Spread { interval, p5: quantile(&sorted, 0.05), p95: quantile(&sorted, 0.95) })
+    Some(Spread { interval, p5: quantile(&sorted, 0.05).max(0.0), p95: quantile(&sorted, 0.95) })
 }
 
 /// A quantile of sorted values, between the two nearest where it falls between them (type 7 of Hyndman and Fan, 1996). 0 of none.
@@ -137,8 +138,8 @@ fn speedup(rounds: &[Round], ratio: f64) -> Interval {
                 reference.push(mean(rounds[which].reference));
                 candidate.push(mean(rounds[which].candidate));
             }
-            let below = median(&mut candidate);
-            (below > 0.0).then(|| median(&mut reference) / below)
+            let (above, below) = (median(&mut reference), median(&mut candidate));
+            (above > 0.0 && below > 0.0).then(|| above / below)
         })
         .collect();
     ratios.sort_by(f64::total_cmp);
@@ -206,6 +207,25 @@ mod tests {
         assert_eq!(outcome(&rounds), outcome(&rounds));
         assert_eq!(outcome(&[]), None);
         assert_eq!(outcome(&[Round { reference: [1.0; 2], candidate: [-1.0; 2] }]), None);
+    }
+
+    #[test]
+    fn what_is_lost_in_noise_has_no_time_and_is_looked_for_until_the_time_is_spent() {
+        let stream = Stream::new(8);
+        let time = |at: u64| 1e-6 + stream.uniform(at, -5e-6, 5e-6);
+        let rounds: Vec<Round> = (0..20)
+            .map(|round| [0, 1, 2, 3].map(|which| time(4 * round + which)))
+            .map(|[a, b, c, d]| Round { reference: [a, b], candidate: [c, d] })
+            .collect();
+        assert_eq!(outcome(&rounds), None);
+        assert!(!enough(&rounds, 100, LEAST_CALLS, 1.0, 5.0) && enough(&rounds, 100, LEAST_CALLS, 5.1, 5.0));
+        let mut clear = rounds;
+        for round in &mut clear {
+            round.reference = round.reference.map(|time| time + 4e-6);
+            round.candidate = round.candidate.map(|time| time + 4e-6);
+        }
+        let found = outcome(&clear).unwrap();
+        assert!(found.speedup.low > 0.0 && found.reference.interval.low > 0.0 && found.reference.p5 >= 0.0);
     }
 
     #[test]

@@ -171,6 +171,18 @@ impl Rounds<'_, '_> {
                 let gone = pair.candidate.is_gone() || pair.reference.is_gone();
                 Ok(if gone { Flow::Reopen } else { Flow::Next })
             }
+            (Err(ChildError::TooLarge { bytes, what }), Ok(expected)) => {
+                let bytes_of = |filled: &Filled| filled.values.bytes;
+                let parts = [&expected.outputs, &expected.state_after].map(bytes_of);
+                let grads = expected.grads.as_ref().map_or(0, bytes_of);
+                self.report.too_large(
+                    bytes,
+                    &what,
+                    parts.into_iter().max().unwrap_or(0).max(grads),
+                    &when,
+                )?;
+                Ok(Flow::Stop)
+            }
             (Err(error), Ok(_)) => {
                 self.report.failed(error, &when)?;
                 Ok(Flow::Stop)

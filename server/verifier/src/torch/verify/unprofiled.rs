@@ -44,7 +44,7 @@ impl From<ChildError> for Untimed {
     fn from(error: ChildError) -> Self {
         match error {
             ChildError::Cancelled => Self::Cancelled,
-            ChildError::Here { what } => Self::Because(what),
+            ChildError::Here { what } | ChildError::TooLarge { what, .. } => Self::Because(what),
             error => Self::Fails(error),
         }
     }

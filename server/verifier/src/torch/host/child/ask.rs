@@ -143,11 +143,9 @@ impl Child {
             return Ok(());
         }
         let (size, free) = (bytes / 1_000_000, free / 1_000_000);
-        Err(ChildError::Here {
-            what: format!(
-                "{what} of {size} MB do not fit into this machine's memory, of which {free} MB are free"
-            ),
-        })
+        let what =
+            format!("{what} of {size} MB do not fit into this machine's memory, of which {free} MB are free");
+        Err(ChildError::TooLarge { bytes, what })
     }
 
     /// Whether values that were announced can be.

@@ -19,7 +19,9 @@ impl Report<'_> {
         }
         match error {
             ChildError::Cancelled => return Err(TorchError::Cancelled),
-            ChildError::Here { what } => return Err(TorchError::Device(what)),
+            ChildError::Here { what } | ChildError::TooLarge { what, .. } => {
+                return Err(TorchError::Device(what));
+            }
             ChildError::Python { stage, kind, message, frames, text } => {
                 self.raised(&file, when, (&stage, &kind, &message), &frames, &text);
             }
@@ -57,6 +59,20 @@ impl Report<'_> {
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// Accuses the candidate of what it returned, which is more than the reference's `expected` bytes and than there is memory for.
+    ///
+    /// # Errors
+    /// It is no more than that, so the machine is to blame.
+    pub fn too_large(&mut self, bytes: u64, what: &str, expected: u64, when: &str) -> Result<(), TorchError> {
+        if bytes <= expected {
+            return Err(TorchError::Device(what.to_owned()));
+        }
+        let message = format!("The candidate's {what}{when}; the reference's take {expected} bytes.");
+        let advice = "Return tensors of the reference's shapes.";
+        self.accuse(Code::VERIFY_WRONG_RESULT, Answer::Wrong, message, advice);
         Ok(())
     }
 

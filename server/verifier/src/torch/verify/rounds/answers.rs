@@ -232,6 +232,15 @@ impl Rounds<'_, '_> {
                 self.report.note(format!("Output {index} of the candidate shares the memory of input {input}; the reference's does not."));
             }
         }
+        if got.seen.overwrites && !expected.seen.overwrites {
+            self.report.accuse(
+                stitch_findings::Code::VERIFY_WRONG_RESULT,
+                stitch_findings::Answer::Wrong,
+                "The candidate's call changes what its call before had returned, which may still be in use."
+                    .to_owned(),
+                "Return new memory from every call, as the reference does.",
+            );
+        }
         for (side, called) in [expected, got].into_iter().enumerate() {
             let [before, after] = called.seen.threads;
             self.threads[side].push(Threads { before, after });
