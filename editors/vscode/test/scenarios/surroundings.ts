@@ -1,7 +1,7 @@
 // What is around the work: commands, the doctor, pausing, where the server is found.
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { extension, open, said, set, until } from "../harness";
+import { extension, job, open, said, set, until } from "../harness";
 import type { Scenarios } from "../suite";
 
 export const surroundings: Scenarios = {
@@ -69,11 +69,11 @@ export const surroundings: Scenarios = {
   },
 
   "a command that finds nothing to do says so": async () => {
+    await open("energy.cu");
+    await vscode.commands.executeCommand("stitchcuda.profileFile");
+    const over = await job("the end of the profile", (one) => one.kind === "profile" && one.state === "done");
+    await vscode.commands.executeCommand("stitchcuda.toggleHeat");
     await open("plain.cu", "int main() { return 0; }\n");
-    const over = extension()
-      .jobs.list()
-      .find((one) => one.state === "done");
-    assert.ok(over, "an earlier scenario had a job");
     const rows: [string, unknown[], RegExp][] = [
       ["stitchcuda.cancelJob", [], /^No job runs\.$/],
       ["stitchcuda.cancelJob", [over], /had ended already\.$/],
