@@ -56,6 +56,14 @@ x = torch.randn(64, 48, requires_grad=True)
 new(x).sum().backward()
 print("gradient", torch.allclose(x.grad, old.weight.expand(64, 48), atol=1e-5))
 print("other", isinstance(model.unrelated(), model.Score))
+used = []
+torch.watched = lambda: used.append(1)
+x = torch.randn(64, 48)
+for module in new.train(), new.eval():
+    with torch.no_grad():
+        new(x)
+    new(x)
+print("both modes, where no gradients are needed", len(used) == 2)
 "#;
 
 /// A Python with torch, as the product finds it; `None` where the test command said that there is none.
@@ -92,7 +100,7 @@ fn a_module_is_made_faster_and_keeps_its_name_its_keys_and_its_original() {
         plan(&["One product"]),
         edit("        return x @ self.weight\n"),
         edit("        return x @ self.wieght + self.offset\n"),
-        edit("        return x @ self.weight + self.offset\n"),
+        edit("        getattr(torch, \"watched\", int)()\n        return x @ self.weight + self.offset\n"),
         plan(&[]),
     ])
     .unwrap();
@@ -124,6 +132,11 @@ fn a_module_is_made_faster_and_keeps_its_name_its_keys_and_its_original() {
     assert!(told.contains("other parameters"), "what differs is told: {told}");
     let last = events.last().unwrap();
     assert!(last["conclusion"]["gain"].as_f64().unwrap() > 1.5, "{last}");
+    assert!(
+        run.out.contains("The new code runs in both modes, where no gradients are needed"),
+        "{}",
+        run.out
+    );
 
     let text = std::fs::read_to_string(folder.path().unwrap().join("model.py")).unwrap();
     assert!(text.contains("for column in range(x.shape[1]):") && text.contains("x @ self.weight"), "{text}");
@@ -135,8 +148,83 @@ fn a_module_is_made_faster_and_keeps_its_name_its_keys_and_its_original() {
         .unwrap();
     let said = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
-    assert_eq!(said.lines().count(), 8, "{said}");
+    assert_eq!(said.lines().count(), 9, "{said}");
     assert!(said.lines().all(|line| line.ends_with("True")), "{said}");
+}
+
+/// A module with tied weights, a buffer that is not in its state dictionary, and dropout.
+const TIED: &str = r#"import torch
+from torch import nn
+
+
+class Tied(nn.Module):
+    # stitchcuda: init(30, 8)
+    # stitchcuda: inputs(randint(0, 30, (16, 12)))
+    def __init__(self, size, width):
+        super().__init__()
+        self.emb = nn.Embedding(size, width)
+        self.out = nn.Linear(width, size, bias=False)
+        self.out.weight = self.emb.weight
+        self.drop = nn.Dropout(0.5)
+        self.register_buffer("scale", torch.full((1,), 2.0), persistent=False)
+
+    def forward(self, ids):
+        rows = []
+        for row in range(ids.shape[0]):
+            rows.append(torch.stack([self.out(self.drop(self.emb(one))) for one in ids[row]]))
+        return torch.stack(rows) * self.scale
+"#;
+
+/// What the edited file must still be, as a program that prints the name of each thing that holds.
+const CHECK_TIED: &str = r#"
+import sys
+import torch
+sys.path.insert(0, sys.argv[1])
+import tied, original
+new, old = tied.Tied(30, 8).eval(), original.Tied(30, 8).eval()
+old.load_state_dict(new.state_dict(), strict=True)
+used = []
+torch.watched = lambda: used.append(1)
+ids = torch.randint(0, 30, (16, 12))
+with torch.no_grad():
+    print("evaluation", torch.allclose(new(ids), old(ids), atol=1e-5) and len(used) == 1)
+    new.train()(ids)
+    print("training draws by the original", len(used) == 1)
+    new.eval().out.weight = torch.nn.Parameter(torch.rand(30, 8))
+    old.out.weight = new.out.weight
+    print("weights that are two", torch.allclose(new(ids), old(ids), atol=1e-5) and len(used) == 1)
+"#;
+
+#[test]
+fn a_module_with_tied_weights_and_dropout_is_made_faster_in_evaluation_mode() {
+    let Some(python) = python() else { return };
+    let lines: Vec<&str> = TIED.lines().skip_while(|line| !line.contains("rows = []")).collect();
+    // Dropout draws in another order here.
+    let new = "        getattr(torch, \"watched\", int)()\n        return self.out(self.drop(self.emb(ids.t()))).transpose(0, 1) * self.scale\n";
+    let plan = |tasks: Value| Answer::text(&json!({"summary": "A loop.", "tasks": tasks}).to_string());
+    let endpoint = Endpoint::with(vec![
+        plan(json!([{"title": "All at once", "scope": ["Tied"]}])),
+        Answer::text(&format!("<<<<<<< SEARCH\n{}\n=======\n{new}>>>>>>> REPLACE\n", lines.join("\n"))),
+        plan(json!([])),
+    ])
+    .unwrap();
+    let folder = Folder::with(&[("tied.py", TIED), ("original.py", TIED)]).unwrap();
+    let arguments =
+        ["optimize", "tied.py::Tied", "--engine", "llm", "--device", "cpu", "--apply", "--format", "json"];
+    let mut command = folder.command(&arguments).unwrap();
+    command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
+    let run = finish(&mut command).unwrap();
+    assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    assert!(run.out.contains("in training mode the original runs"), "{}", run.out);
+    std::fs::write(folder.path().unwrap().join("check.py"), CHECK_TIED).unwrap();
+    let checked = Command::new(python)
+        .arg(folder.path().unwrap().join("check.py"))
+        .arg(folder.path().unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert_eq!(said.lines().filter(|line| line.ends_with("True")).count(), 3, "{said}");
 }
 
 /// A function of which some lines are slow.

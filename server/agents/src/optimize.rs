@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use serde::Serialize;
+use stitch_findings::Verdict;
 use stitch_profiles::profile::Profile;
 use tokio_util::sync::CancellationToken;
 
@@ -284,7 +285,8 @@ impl<E: Engine> Work<'_, E> {
             Attempt { composed_of: Some(of), ..self.next_attempt(plan, task, TITLE.to_owned()) };
         let text = self.run.candidate(of)?;
         let verdict = best.and_then(|best| best.verdict);
-        match self.judgement.composed(self.run.reference(), &text, verdict.as_ref()) {
+        let modes = self.modes(of, &text, verdict.as_ref()).await?;
+        match self.judgement.composed(self.run.reference(), &text, verdict.as_ref(), &modes) {
             Err(reason) => {
                 self.run.write_candidate(attempt.number, &text)?;
                 attempt.said = format!("not done: {reason}");
@@ -294,10 +296,36 @@ impl<E: Engine> Work<'_, E> {
                 let path = self.run.reference_path();
                 let to_beat = ToBeat { path: &path, cost: &cost, gain: 1.0 };
                 self.judge_against(&mut attempt, text, &to_beat).await?;
+                if attempt.outcome == Outcome::Kept {
+                    attempt.said.push_str(runs_in(&modes));
+                }
             }
         }
         attempt.seconds = begun.elapsed().as_secs_f64();
         Ok(Entry::Attempt(Box::new(attempt)))
+    }
+
+    /// The modes of a module (its `training`) in which a candidate is right: that of its verdict, and the other one where it is right there too,
+    /// in all that it returns. What depends on the mode by chance alone, such as dropout, can't be found right there.
+    async fn modes(
+        &self,
+        of: u32,
+        text: &str,
+        verdict: Option<&Verdict>,
+    ) -> Result<Vec<bool>, OptimizeError> {
+        let Some(mode) = verdict.and_then(|verdict| verdict.evidence.training) else {
+            return Ok(Vec::new());
+        };
+        let candidate = Version { path: self.run.candidate_path(of), text: text.to_owned() };
+        let about = if mode { "in evaluation mode" } else { "in training mode" };
+        let progress = |stage: &str| self.observer.on(&Event::Stage { stage, about });
+        let versions = [&self.reference(), &candidate];
+        match self.judgement.in_mode(versions, !mode, &progress, self.cancel).await {
+            Ok(other) if other.is_good() && other.left_out.is_empty() => Ok(vec![mode, !mode]),
+            Err(JudgeError::Cancelled) => Err(OptimizeError::Cancelled),
+            // The original itself may fail in the other mode; then nobody needs the new code there.
+            Ok(_) | Err(_) => Ok(vec![mode]),
+        }
     }
 
     async fn code(
@@ -356,6 +384,20 @@ impl<E: Engine> Work<'_, E> {
         attempt.interval = evaluated.interval;
         attempt.cost = evaluated.cost;
         Ok(())
+    }
+}
+
+/// For which calls new code beside the original runs, besides their arguments.
+fn runs_in(modes: &[bool]) -> &'static str {
+    match modes {
+        [] => ". The new code runs where no gradients are needed",
+        [true] => {
+            ". The new code runs in training mode where no gradients are needed; in evaluation mode the original runs"
+        }
+        [false] => {
+            ". The new code runs in evaluation mode where no gradients are needed; in training mode the original runs"
+        }
+        _ => ". The new code runs in both modes, where no gradients are needed",
     }
 }
 

@@ -49,6 +49,12 @@ pub struct Arguments {
     ending: Ending,
     #[command(flatten)]
     called: PythonArguments,
+    /// Verify a module in training mode
+    #[arg(long, help_heading = "For PyTorch")]
+    train: bool,
+    /// Verify a module in evaluation mode; usual but for KernelBench's `Model`, which stays as it constructs itself
+    #[arg(long, conflicts_with = "train", help_heading = "For PyTorch")]
+    eval: bool,
     #[command(flatten)]
     program: ProgramArguments,
 }
@@ -65,6 +71,8 @@ impl Arguments {
             precision: None,
             ending: Ending { apply: false, format },
             called: PythonArguments::default(),
+            train: false,
+            eval: false,
             program: ProgramArguments::unsaid(),
         }
     }
@@ -191,6 +199,7 @@ pub fn run(arguments: &Arguments, out: &mut impl Write) -> Result<Status> {
         answers: arguments.program.answers()?,
         inputs: arguments.called.inputs.clone(),
         init: arguments.called.init.clone(),
+        train: (arguments.train || arguments.eval).then_some(arguments.train),
         python: arguments.called.python.clone(),
         time_limit_seconds: arguments.program.time_limit,
         budget: Budget::BUILTIN,

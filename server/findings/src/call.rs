@@ -10,7 +10,7 @@ pub struct VerifiedCall {
     pub arguments: Vec<Argument>,
     /// Arguments by name.
     pub keywords: Vec<(String, Argument)>,
-    /// Parameters and buffers of the module, by their dotted names; empty for a function.
+    /// The tensors of the module's state dictionary, under all of their names there; empty for a function.
     pub state: Vec<(String, Argument)>,
 }
 

@@ -145,6 +145,7 @@ async fn work(
         answers: Answers::default(),
         inputs: Vec::new(),
         init: None,
+        train: None,
         python: None,
         time_limit_seconds: RUN_LIMIT.as_secs(),
         budget,

@@ -157,3 +157,52 @@ fn parts_of_the_candidates_own_classes_run_on_the_files_parts() {
     let three = refused("self.gate.scaled", "self.other.scaled");
     assert!(three.contains("reads `self.other`"), "{three}");
 }
+
+#[test]
+fn modules_with_tied_weights_and_buffers_beside_the_state_dictionary_are_told_apart() {
+    let Some(python) = python() else {
+        eprintln!("no Python with torch is here; set STITCHCUDA_TEST_PYTHON");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let text = fixture("held.py");
+    let original = write("original.py", &text);
+    // What the verifier's own process says: the digest, and the entries of the state dictionary.
+    let script = format!(
+        "{}\nimport sys\nsys.path.insert(0, {:?})\nfrom original import Tied\nprint(settings_of(Tied(8)))\n\
+         for name, tensor in Tied(8).state_dict().items():\n    print(name, str(tensor.dtype)[6:], *tensor.shape)\n",
+        settings_script(),
+        folder.path()
+    );
+    let output = Command::new(&python).args(["-c", &script]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    let mut lines = told.lines();
+    let settings = lines.next().unwrap_or_default();
+    assert_eq!(settings.len(), 64, "{}", String::from_utf8_lossy(&output.stderr));
+    let described = |dtype: &str, shape: Vec<u64>| Argument::Tensor {
+        device: "cpu".to_owned(),
+        dtype: dtype.to_owned(),
+        shape,
+        strides: None,
+    };
+    let mut known = verified(vec![described("int64", vec![5])], settings);
+    known.calls[0].state = lines
+        .map(|line| {
+            let words: Vec<_> = line.split(' ').collect();
+            let shape = words[2..].iter().map(|size| size.parse().unwrap()).collect();
+            (words[0].to_owned(), described(words[1], shape))
+        })
+        .collect();
+    assert_eq!(known.calls[0].state.len(), 7, "{told}");
+    let of = Denoted::Target(targets::named(&text, "Tied").unwrap());
+    let edited = write("edited.py", &compose(&text, &of, &fixture("held_new.py"), &known).unwrap().text);
+    let check = write("check.py", &fixture("held_check.py"));
+    let output = Command::new(&python).args([&check, &original, &edited]).output().unwrap();
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.trim() == "good", "{out}\n{error}");
+}

@@ -217,6 +217,8 @@ pub enum Judged {
         subject: Subject,
         /// The name of the class or function, or the lines.
         name: String,
+        /// Training or evaluation mode, where it was said.
+        train: Option<bool>,
     },
 }
 

@@ -121,7 +121,7 @@ impl Here {
                 let target = target.clone();
                 Judgement::Cuda(Box::new(CudaJudgement { target, measurement, tolerance, precision }))
             }
-            Judged::Torch { subject, name } => {
+            Judged::Torch { subject, name, train } => {
                 let machine = self.machine_for(settings, &config).await?;
                 let asked =
                     Asked { path: subject.path.clone(), name: Some(name.clone()), ..Asked::default() };
@@ -138,6 +138,7 @@ impl Here {
                     machine,
                     subject,
                     denoted,
+                    train: *train,
                     tolerance,
                     precision,
                     time_limit,

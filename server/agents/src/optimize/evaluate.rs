@@ -65,7 +65,7 @@ impl Judgement {
         }
     }
 
-    /// A candidate put beside the original, which does all that `verdict` does not speak of.
+    /// A candidate put beside the original, which does all that `verdict` does not speak of. A module's runs in these `modes`, its `training`.
     ///
     /// # Errors
     /// Why that can't be done, in a sentence.
@@ -74,12 +74,15 @@ impl Judgement {
         reference: &str,
         candidate: &str,
         verdict: Option<&Verdict>,
+        modes: &[bool],
     ) -> Result<String, String> {
         match self {
             Self::Cuda(_) => Ok(candidate.to_owned()),
-            Self::Torch(judgement) => torch::composed(&judgement.denoted, reference, candidate, verdict),
+            Self::Torch(judgement) => {
+                torch::composed(&judgement.denoted, reference, candidate, verdict, modes)
+            }
             Self::Elsewhere(judgement) => match &judgement.denoted {
-                Some(denoted) => torch::composed(denoted, reference, candidate, verdict),
+                Some(denoted) => torch::composed(denoted, reference, candidate, verdict, modes),
                 None => Ok(candidate.to_owned()),
             },
         }
@@ -170,6 +173,24 @@ impl Judgement {
             Self::Elsewhere(judgement) => {
                 judgement.verify_named([reference, candidate], progress, cancel).await
             }
+        }
+    }
+
+    /// Whether a candidate module is right in training mode, or in evaluation mode. How fast it is there is not asked.
+    ///
+    /// # Errors
+    /// The reference can't be verified against in that mode, or the job was cancelled.
+    pub async fn in_mode(
+        &self,
+        versions: [&Version; 2],
+        train: bool,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Verdict, JudgeError> {
+        match self {
+            Self::Cuda(_) => Err(JudgeError::Unsuitable("A CUDA program has no modes.".to_owned())),
+            Self::Torch(judgement) => judgement.in_mode(versions, train, progress, cancel).await,
+            Self::Elsewhere(judgement) => judgement.in_mode(versions, train, progress, cancel).await,
         }
     }
 }

@@ -87,6 +87,9 @@ pub struct Manifest {
     /// Of a module: what it is made with, where that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<String>,
+    /// Of a module: whether it is verified in training mode or in evaluation mode, where that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<bool>,
     /// The interpreter, where one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<PathBuf>,

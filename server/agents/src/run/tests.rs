@@ -24,6 +24,7 @@ fn manifest() -> Manifest {
         answers: stitch_verifier::harness::Answers::default(),
         inputs: Vec::new(),
         init: None,
+        train: None,
         python: None,
         time_limit_seconds: 600,
         budget: Budget::BUILTIN,

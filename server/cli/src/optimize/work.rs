@@ -132,6 +132,7 @@ impl Judge {
                 machine: *machine,
                 subject: aim.subject,
                 denoted: aim.denoted,
+                train: manifest.train,
                 tolerance: manifest.tolerance,
                 precision: manifest.precision,
                 time_limit,
@@ -197,7 +198,7 @@ impl There {
             }
             Aimed::Python(aim) => {
                 let name = aim.denoted.title();
-                (Judged::Torch { subject: aim.subject, name }, Some(aim.denoted))
+                (Judged::Torch { subject: aim.subject, name, train: manifest.train }, Some(aim.denoted))
             }
         };
         let carrier = Carrier {

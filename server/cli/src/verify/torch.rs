@@ -9,7 +9,7 @@ use stitch_verifier::torch::host::Place;
 use stitch_verifier::torch::judge::Rule;
 use stitch_verifier::torch::judge::statistics::LEAST_CALLS;
 use stitch_verifier::torch::request::{Request, SanitizerPolicy, TorchError};
-use stitch_verifier::torch::subject::{Callable, Subject};
+use stitch_verifier::torch::subject::Subject;
 use stitch_verifier::torch::values::Dtype;
 use stitch_verifier::torch::verify::verify;
 use stitch_worker::client::Elsewhere;
@@ -228,8 +228,7 @@ fn ordered(
 impl TorchArguments {
     /// Training or evaluation mode; `None` leaves modules as they construct themselves, which KernelBench does with its own.
     fn mode(&self, reference: &Subject) -> Option<bool> {
-        let is_kernelbench = matches!(&reference.callable, Callable::Module { name, .. } if name == "Model");
-        (self.train || self.eval || !is_kernelbench).then_some(self.train)
+        if self.train || self.eval { Some(self.train) } else { reference.usual_mode() }
     }
 }
 

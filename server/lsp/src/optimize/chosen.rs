@@ -208,6 +208,7 @@ impl Judging {
                 machine: *machine,
                 subject: aim.subject,
                 denoted: aim.denoted,
+                train: None,
                 tolerance,
                 precision,
                 time_limit,
@@ -256,7 +257,7 @@ impl There {
             }
             Chosen::Python(aim) => {
                 let name = aim.denoted.title();
-                (Judged::Torch { subject: aim.subject, name }, Some(aim.denoted))
+                (Judged::Torch { subject: aim.subject, name, train: None }, Some(aim.denoted))
             }
         };
         let Self { elsewhere, device, settings, file } = self;

@@ -17,6 +17,15 @@ pub struct Subject {
     pub cases: Vec<Case>,
 }
 
+impl Subject {
+    /// The mode of a module (its `training`) where none was said: evaluation. `None` leaves KernelBench's `Model` as it constructs itself, which is
+    /// how KernelBench runs its own.
+    pub fn usual_mode(&self) -> Option<bool> {
+        let is_kernelbench = matches!(&self.callable, Callable::Module { name, .. } if name == "Model");
+        (!is_kernelbench).then_some(false)
+    }
+}
+
 /// What is called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

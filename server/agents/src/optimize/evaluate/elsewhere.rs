@@ -53,6 +53,15 @@ pub enum Question {
         /// The candidate's.
         candidate: (PathBuf, String),
     },
+    /// Whether a candidate module is right in a mode.
+    Mode {
+        /// The reference's file.
+        reference: PathBuf,
+        /// The candidate's.
+        candidate: PathBuf,
+        /// Training mode, or evaluation mode.
+        train: bool,
+    },
 }
 
 /// An answer to a [`Question`], of the same name.
@@ -76,6 +85,7 @@ impl Question {
             Self::Baseline { reference } | Self::Profile { reference, .. } => vec![reference],
             Self::Evaluate { reference, candidate, best, .. } => vec![reference, candidate, best],
             Self::Verify { reference, candidate } => vec![&reference.0, &candidate.0],
+            Self::Mode { reference, candidate, .. } => vec![reference, candidate],
         }
     }
 
@@ -112,6 +122,11 @@ impl Question {
                 let one = Named { version: &versions[0], name: &reference.1 };
                 let other = Named { version: &versions[1], name: &candidate.1 };
                 let verdict = judgement.verify(&one, &other, progress, cancel).await?;
+                Ok(Answered::Verified(Box::new(verdict)))
+            }
+            Self::Mode { reference, candidate, train } => {
+                let versions = [&version(reference)?, &version(candidate)?];
+                let verdict = judgement.in_mode(versions, *train, progress, cancel).await?;
                 Ok(Answered::Verified(Box::new(verdict)))
             }
         }
@@ -216,6 +231,22 @@ impl ElsewhereJudgement {
         let of = |named: &Named<'_>| (named.version.path.clone(), named.name.to_owned());
         let question = Question::Verify { reference: of(reference), candidate: of(candidate) };
         match self.carrier.ask(question, progress, cancel).await? {
+            Answered::Verified(verdict) => Ok(*verdict),
+            _ => Err(other_answer()),
+        }
+    }
+}
+
+impl ElsewhereJudgement {
+    pub(super) async fn in_mode(
+        &self,
+        [reference, candidate]: [&Version; 2],
+        train: bool,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Verdict, JudgeError> {
+        let (reference, candidate) = (reference.path.clone(), candidate.path.clone());
+        match self.carrier.ask(Question::Mode { reference, candidate, train }, progress, cancel).await? {
             Answered::Verified(verdict) => Ok(*verdict),
             _ => Err(other_answer()),
         }

@@ -34,6 +34,8 @@ pub struct TorchJudgement {
     pub subject: Subject,
     /// The same in the file's text, where the answer is to be put.
     pub denoted: Denoted,
+    /// Training or evaluation mode, where it was said.
+    pub train: Option<bool>,
     /// How far a number may be off, relative to it, where it was said.
     pub tolerance: Option<f64>,
     /// The precision that may not be lowered, where it was said.
@@ -144,6 +146,24 @@ impl TorchJudgement {
         run(&request, progress, cancel).await
     }
 
+    /// Whether a candidate is right in training mode, or in evaluation mode. How fast it is there is not asked.
+    pub(super) async fn in_mode(
+        &self,
+        [reference, candidate]: [&Version; 2],
+        train: bool,
+        progress: &(dyn Fn(&str) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<Verdict, JudgeError> {
+        let named = Named { version: candidate, name: "the candidate" };
+        let subject = self.claimed(reference, &named).map_err(JudgeError::Unsuitable)?;
+        let request = Request {
+            train: Some(train),
+            calls: 0,
+            ..self.request(self.at(reference.path.clone()), subject)
+        };
+        run(&request, progress, cancel).await
+    }
+
     /// What of a candidate claims to do the same. Statements are found where they now stand in the file.
     fn claimed(&self, reference: &Version, candidate: &Named<'_>) -> Result<Subject, String> {
         let Version { path, text } = candidate.version;
@@ -201,6 +221,7 @@ impl TorchJudgement {
             tolerance_name: if self.tolerance.is_some() { "given" } else { "usual" }.to_owned(),
             stands_for: Some(self.subject.path.clone()),
             time_limit: self.time_limit,
+            train: self.train.or_else(|| self.subject.usual_mode()),
             // What is compared with is the original; how good a compiler is does not decide.
             compile_baseline: false,
             ..self.machine.request(reference, candidate)
@@ -214,18 +235,20 @@ impl TorchJudgement {
     }
 }
 
-/// The person's file with the candidate in it, which runs for what `verdict` was about; the original runs for all else.
+/// The person's file with the candidate in it, which runs for what `verdict` was about, and a module's in these `modes` (its `training`); the
+/// original runs for all else.
 pub(super) fn composed(
     denoted: &Denoted,
     reference: &str,
     candidate: &str,
     verdict: Option<&Verdict>,
+    modes: &[bool],
 ) -> Result<String, String> {
     let evidence = verdict.map(|verdict| &verdict.evidence);
     let verified = Verified {
         calls: evidence.map(|evidence| evidence.calls.clone()).unwrap_or_default(),
         gradients: false,
-        training: evidence.and_then(|evidence| evidence.training).into_iter().collect(),
+        training: modes.to_vec(),
         settings: evidence.map(|evidence| evidence.settings.clone()).unwrap_or_default(),
     };
     let function = match denoted {

@@ -31,7 +31,8 @@ const SUPPORT_IMPORTS: &[&str] =
     &["functools", "hashlib", "itertools", "operator", "threading", "warnings", "weakref", "torch"];
 
 /// A Python script that defines `settings_of(module)`, whose text goes into [`Verified::settings`]: the classes and plain settings of a
-/// module and its parts as one digest. It is what an edited file computes itself, so both agree.
+/// module and its parts, which of its tensors are one, and its buffers that are in no state dictionary, as one digest. It is what an edited
+/// file computes itself, so both agree.
 pub fn settings_script() -> String {
     let imports: String = SUPPORT_IMPORTS.iter().map(|name| format!("import {name}\n")).collect();
     format!(

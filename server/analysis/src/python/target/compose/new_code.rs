@@ -298,8 +298,9 @@ fn edited(new: &New<'_>, span: Span, step: &str, own_step: &str) -> String {
 /// The object that guards the calls.
 fn table(guard: &str, make: &str, new: &New<'_>, guarded: &Guarded<'_>, step: &str) -> String {
     let verified = guarded.verified;
+    let gradients = if verified.gradients { "" } else { " where no gradients are needed" };
     let mut text = format!(
-        "# `{}` runs the code of `{make}` for these calls, and its own for all others.\n{guard} = _Verified(\n",
+        "# `{}` runs the code of `{make}` for these calls{gradients}, and its own for all others.\n{guard} = _Verified(\n",
         guarded.target
     );
     let mut line = |what: &str| text.push_str(&format!("{step}{what},\n"));

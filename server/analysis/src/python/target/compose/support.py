@@ -97,25 +97,44 @@ class _Verified:
             if part.training is not training or hooked:
                 return None
         tensors = []
-        named = itertools.chain(owner.named_parameters(), owner.named_buffers())
-        state = {name: self.seen(tensor, tensors) for name, tensor in named}
+        kept, beside = self.held(owner)
+        state = {name: self.seen(tensor, tensors) for name, tensor in kept}
         if self.state is not None and state not in self.state:
             return None
+        tensors = list({id(tensor): tensor for tensor in itertools.chain(tensors, map(operator.itemgetter(1), beside))}.values())
         if self.settings is not None and self.settings_of(parts, self.added) not in self.settings:
             return None
         key, instances = id(owner), self.instances
         known = instances[key] = _Known(weakref.ref(owner, lambda _: instances.pop(key, None)), owner, tensors)
         return known
 
+    @staticmethod
+    def held(module):
+        """The tensors of a module under all names that they have: those of its state dictionary, and the buffers that are not in it."""
+        kept, beside = [], []
+        for path, part in module.named_modules(remove_duplicate=False):
+            own = vars(part)
+            for name, tensor in itertools.chain(own["_parameters"].items(), own["_buffers"].items()):
+                if tensor is not None:
+                    (beside if name in own["_non_persistent_buffers_set"] else kept).append((f"{path}.{name}" if path else name, tensor))
+        return kept, beside
+
     @classmethod
     def settings_of(cls, parts, added=()):
-        """The classes and plain attributes of a module's parts, as a text that is the same in every process."""
+        """The classes and plain attributes of a module's parts, which of its tensors are one, and the types and shapes of buffers that are
+        not in its state dictionary, as a text that is the same in every process."""
         common = cls.common()
         lines = []
         for path, part in parts:
             own = common if path else common.union(added)
             plain = sorted((key, cls.plain(value)) for key, value in vars(part).items() if key not in own)
             lines.append((path, type(part).__name__, [(key, text) for key, text in plain if text]))
+        kept, beside = cls.held(parts[0][1])
+        beside, first = [(name, tensor) for name, tensor in beside if name not in added], {}
+        tied = [(name, first.setdefault(id(tensor), name)) for name, tensor in kept + beside]
+        tied = [(name, other) for name, other in tied if name != other]
+        if tied or beside:
+            lines.append((tied, [(name, cls.seen(tensor, [])) for name, tensor in beside]))
         return hashlib.sha256(repr(lines).encode()).hexdigest()
 
     @staticmethod

@@ -1,0 +1,18 @@
+"""A module whose tensors are not all under one name each in its state dictionary: tied weights, a shared part, a buffer that is not there."""
+import torch
+from torch import nn
+
+
+class Tied(nn.Module):
+    def __init__(self, size, tied=True, beside=(2,)):
+        super().__init__()
+        self.emb = nn.Embedding(size, 4)
+        self.out = nn.Linear(4, size, bias=False)
+        if tied:
+            self.out.weight = self.emb.weight
+        self.one = self.two = nn.Linear(4, 4)
+        self.register_buffer("scale", torch.full(beside, 2.0), persistent=False)
+        self.register_buffer("count", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x):
+        return self.out(self.two(self.one(self.emb(x)))) * self.scale[0]
