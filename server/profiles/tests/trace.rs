@@ -56,8 +56,13 @@ fn the_same_in_other_dresses() {
     let packed = packed.finish().unwrap();
     let (_, events) = ODD.split_once("\"traceEvents\":").unwrap();
     let (array, _) = events.split_once("], \"traceName\"").unwrap();
-    let dresses: [Vec<u8>; 5] = [
+    let wide = |order: fn(u16) -> [u8; 2]| {
+        std::iter::once(0xfeff).chain(ODD.encode_utf16()).flat_map(order).collect::<Vec<u8>>()
+    };
+    let dresses: [Vec<u8>; 7] = [
         packed.clone(),
+        wide(u16::to_le_bytes),
+        wide(u16::to_be_bytes),
         format!("\u{feff}{ODD}").into_bytes(),
         array.trim().as_bytes().to_vec(),
         format!("{},]", array.trim()).into_bytes(),

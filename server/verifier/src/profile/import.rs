@@ -9,7 +9,7 @@ use stitch_profiles::profile::{Profile, Way};
 use stitch_profiles::python::Workspace;
 use stitch_profiles::read_error::ReadError;
 use stitch_profiles::sanitizer::{self, SanitizerError};
-use stitch_profiles::sniff::{FileKind, HEAD, sniff};
+use stitch_profiles::sniff::{FileKind, HEAD, sniff, text_of};
 use stitch_toolchain::discovery::Profilers;
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
@@ -107,7 +107,7 @@ pub async fn import(
     let io = |source| ImportError::Io { path: path.to_owned(), source };
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD as u64).read_to_end(&mut head).map_err(io)?;
-    let kind = sniff(&head).ok_or_else(|| match String::from_utf8_lossy(&head).contains(NVPROF) {
+    let kind = sniff(&head).ok_or_else(|| match text_of(&head).contains(NVPROF) {
         true => ImportError::Nvprof { path: path.to_owned() },
         false => ImportError::Unknown { path: path.to_owned() },
     })?;
