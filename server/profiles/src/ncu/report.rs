@@ -59,6 +59,10 @@ nothing. Run as root; or load the driver with the option NVreg_RestrictProfiling
 on Windows in the NVIDIA Control Panel under Developer, Manage GPU Performance Counters); or give a container the capability SYS_ADMIN \
 (docker run --cap-add=SYS_ADMIN). See https://developer.nvidia.com/ERR_NVGPUCTRPERM";
 
+/// What is said of values whose units were left out.
+const NO_UNITS: &str = "The units are missing (the row below the header of a raw page, the column Metric Unit of a details page), so that times, \
+bytes, rates and clocks count as not measured. Export the page again, and keep the row or column of its units.";
+
 /// How many of the profiler's own warnings are kept.
 const MOST_REMARKS: usize = 8;
 
@@ -303,23 +307,23 @@ fn resolve(draft: Draft, decimal_comma: bool, unknown: &mut Vec<String>) -> Kern
         let Some(value) = numbers::number(&printed.text, decimal_comma) else { continue };
         let base = metric.info().unit;
         let factor = match &printed.unit {
-            None => Some(numbers::base_factor(base)),
+            // A number without a dimension needs no unit; of a time it may have been nanoseconds or milliseconds.
+            None => matches!(base, Unit::Count | Unit::Ratio | Unit::Percent).then_some(1.0),
             Some(unit) => numbers::factor(unit, base),
         };
-        match factor {
-            Some(factor) => {
-                launch.metrics.insert(metric, value * factor);
-            }
-            None => {
-                let unit = printed.unit.unwrap_or_default();
-                let text = format!(
-                    "the unit `{unit}` of {} is not known; it counts as not measured",
-                    metric.info().title
-                );
-                if !unknown.contains(&text) {
-                    unknown.push(text);
-                }
-            }
+        if let Some(factor) = factor {
+            launch.metrics.insert(metric, value * factor);
+            continue;
+        }
+        let text = match printed.unit {
+            None => NO_UNITS.to_owned(),
+            Some(unit) => format!(
+                "the unit `{unit}` of {} is not known; it counts as not measured",
+                metric.info().title
+            ),
+        };
+        if !unknown.contains(&text) {
+            unknown.push(text);
         }
     }
     shape_from_metrics(&mut launch);

@@ -61,6 +61,26 @@ fn units_come_to_the_base_whatever_the_columns_unit_is() {
 }
 
 #[test]
+fn without_units_what_has_a_dimension_was_not_measured() {
+    let rows = |units: &str| {
+        format!(
+            "\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"dram__bytes_read.sum\",\"launch__registers_per_thread\"\n\
+             {units}\"0\",\"7\",\"k()\",\"0.135200\",\"536.879\",\"32\"\n"
+        )
+    };
+    let with = ncu::read(rows("\"\",\"\",\"\",\"ms\",\"Mbyte\",\"register/thread\"\n").as_bytes()).unwrap();
+    assert!((with.launches[0].metrics[&Metric::Duration] - 135.2e-6).abs() < 1e-12);
+    assert!(with.notes.is_empty(), "{:?}", with.notes);
+    let without = ncu::read(rows("").as_bytes()).unwrap();
+    let launch = &without.launches[0];
+    assert_eq!((launch.get(Metric::Duration), launch.get(Metric::DramRead)), (None, None));
+    assert_eq!(launch.get(Metric::Registers), Some(32.0), "a count needs no unit");
+    let notes: Vec<_> =
+        without.notes.iter().map(|note| (note.kind, note.text.contains("units are missing"))).collect();
+    assert_eq!(notes, [(NoteKind::Unreadable, true)], "{:?}", without.notes);
+}
+
+#[test]
 fn a_raw_page_among_other_lines_keeps_what_was_measured_and_nothing_else() {
     let report = read("cases/ncu_raw_mixed.csv");
     let [reduce, vec, say] = &report.launches[..] else { panic!("{:?}", report.launches) };
