@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use stitch_profiles::ncu::{self as pages, NcuError};
+use stitch_profiles::note::{Note, NoteKind};
 use stitch_profiles::profile::{Profile, Way};
 use stitch_profiles::python::Workspace;
 use stitch_profiles::read_error::ReadError;
@@ -133,6 +134,9 @@ pub async fn import(
         }
         FileKind::SanitizerXml | FileKind::SanitizerText => {
             let report = sanitizer::read(opened()?)?;
+            if report.errors == Some(0) && report.defects.is_empty() {
+                profile.notes.push(Note::new(NoteKind::Remark, "compute-sanitizer found no error."));
+            }
             profile.defects = report.defects;
             profile.notes.extend(report.notes);
         }
