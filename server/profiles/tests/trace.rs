@@ -82,7 +82,9 @@ fn a_trace_that_ends_in_the_middle_says_so() {
     let at = ODD.find("\"blocks per SM\"").unwrap();
     let system = read(&ODD.as_bytes()[..at]).unwrap();
     assert_eq!(kernels(&system).iter().map(|kernel| kernel.1).sum::<u64>(), 2);
-    assert!(has_note(&system, NoteKind::Unreadable, "ends in the middle"), "{:?}", system.notes);
+    let line = ODD[..at].lines().count();
+    let damage = format!("The file is damaged: the trace ends in the middle, on line {line}.");
+    assert!(has_note(&system, NoteKind::Unreadable, &damage), "{:?}", system.notes);
 }
 
 #[test]

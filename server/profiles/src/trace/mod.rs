@@ -105,16 +105,16 @@ fn about(gathered: &Gathered, walk: &Walk) -> About {
             format!("{events} could not be read{line}; the others were."),
         ));
     }
-    if walk.cut {
+    let why = walk.trouble.as_ref().map(|trouble| format!(" ({trouble})"));
+    if walk.cut || why.is_some() {
         notes.push(Note::new(
             NoteKind::Unreadable,
-            "The trace ends in the middle: what follows is missing from all sums. Profile again, and let the program come to its end.",
-        ));
-    }
-    if let Some(trouble) = &walk.trouble {
-        notes.push(Note::new(
-            NoteKind::Unreadable,
-            format!("The trace can't be read to its end ({trouble}): what follows is missing from all sums."),
+            format!(
+                "The file is damaged: the trace ends in the middle, on line {}{}. What follows is missing from all sums. Profile again, and \
+                 let the program come to its end.",
+                walk.last_line,
+                why.unwrap_or_default()
+            ),
         ));
     }
     let source = Source { tool: "PyTorch profiler".into(), version: None, schema: gathered.schema.clone() };

@@ -1,6 +1,7 @@
 //! Pages of every kind and age.
 
 use std::fs::File;
+use std::io::Read as _;
 
 use expect_test::expect;
 use stitch_findings::Code;
@@ -58,6 +59,23 @@ fn units_come_to_the_base_whatever_the_columns_unit_is() {
     assert!((first(&full, Metric::SmFrequency) - 1.973183e9).abs() < 1.0, "Ghz");
     assert_eq!(full.launches[0].origin.passes, Some(38));
     assert_eq!(full.launches[0].shape.device_name.as_deref(), Some("NVIDIA H200"));
+}
+
+#[test]
+fn a_raw_page_that_is_cut_says_from_where() {
+    let mut text = String::new();
+    let file = File::open(data("h200/kernels.ncu-raw.csv.gz")).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    assert!(ncu::read(text.as_bytes()).unwrap().notes.iter().all(|note| note.kind != NoteKind::Unreadable));
+    let last = text.trim_end().rfind('\n').unwrap();
+    // Within the tenth column of the last row.
+    let cut = last + text[last..].match_indices("\",\"").nth(9).unwrap().0;
+    let read = ncu::read(&text.as_bytes()[..cut]).unwrap();
+    assert_eq!(read.launches.len(), 17);
+    // The row of the units is the first one below the header.
+    let note = read.notes.iter().find(|note| note.kind == NoteKind::Unreadable).unwrap();
+    let damage = "The file is damaged: row 19 below the header of the raw page has 10 columns";
+    assert!(note.text.starts_with(damage), "{}", note.text);
 }
 
 #[test]
