@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::Read;
 
+use crate::ncu;
 use crate::sanitizer;
 use crate::utf16::decoded;
 
@@ -59,6 +60,9 @@ pub fn sniff(head: &[u8]) -> Option<FileKind> {
     if text.contains("\"Kernel Name\"") || has_line(&["==PROF==", "\"File Path\",", "\"Function Name\","]) {
         return Some(FileKind::NcuCsv);
     }
+    if text.lines().any(ncu::bare_header) {
+        return Some(FileKind::NcuCsv);
+    }
     start.starts_with(['{', '[']).then_some(FileKind::Trace)
 }
 
@@ -88,6 +92,8 @@ mod tests {
             (b"\xef\xbb\xbf {\"traceEvents\": [", Some(FileKind::Trace)),
             (b"hello from the program\n==PROF== Connected\n\"ID\",\"Kernel Name\"\n", Some(FileKind::NcuCsv)),
             (b"\"ID\",\"Process ID\",\"Kernel Name\"\n", Some(FileKind::NcuCsv)),
+            (b"ID,Process ID,Kernel Name,Context,Stream\n", Some(FileKind::NcuCsv)),
+            (b"id,name,time\n", None),
             (b"sum 3\n========= COMPUTE-SANITIZER\n", Some(FileKind::SanitizerText)),
             (b"sum 3========= CUDA-MEMCHECK\n", Some(FileKind::SanitizerText)),
             (b"============ COMPUTE-SANITIZER ============\n", None),

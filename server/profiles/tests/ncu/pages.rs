@@ -79,6 +79,26 @@ fn a_raw_page_that_is_cut_says_from_where() {
 }
 
 #[test]
+fn a_page_that_a_spreadsheet_wrote_again_without_quotes_says_the_same() {
+    let mut quoted = String::new();
+    let file = File::open(data("h200/kernels.ncu-raw.csv.gz")).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut quoted).unwrap();
+    let rows = quoted.lines().filter(|line| line.starts_with('"'));
+    let bare: String = rows
+        .map(|row| {
+            let fields = row[1..row.len() - 1].split("\",\"");
+            let least = fields.map(|field| match field.contains([',', '"']) {
+                true => format!("\"{field}\""),
+                false => field.to_owned(),
+            });
+            least.collect::<Vec<_>>().join(",") + "\n"
+        })
+        .collect();
+    assert!(bare.starts_with("ID,"), "{}", &bare[..80]);
+    assert_eq!(ncu::read(bare.as_bytes()).unwrap().launches, ncu::read(quoted.as_bytes()).unwrap().launches);
+}
+
+#[test]
 fn without_units_what_has_a_dimension_was_not_measured() {
     let rows = |units: &str| {
         format!(
