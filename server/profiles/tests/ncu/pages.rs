@@ -99,6 +99,31 @@ fn a_page_that_a_spreadsheet_wrote_again_without_quotes_says_the_same() {
 }
 
 #[test]
+fn values_that_can_not_be_were_not_measured() {
+    let page = |value: &str| {
+        format!(
+            "\"ID\",\"Process ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"launch__registers_per_thread\"\n\
+             \"\",\"\",\"\",\"Gbyte\",\"register/thread\"\n\"0\",\"7\",\"k()\",\"{value}\",\"32\"\n"
+        )
+    };
+    for value in ["-1", "1e308", "1e29"] {
+        let report = ncu::read(page(value).as_bytes()).unwrap();
+        let launch = &report.launches[0];
+        assert_eq!(
+            (launch.get(Metric::DramRead), launch.get(Metric::Registers)),
+            (None, Some(32.0)),
+            "{value}"
+        );
+        assert!(report.notes[0].text.contains("negative, or larger"), "{:?}", report.notes);
+    }
+    assert_eq!(ncu::read(page("2").as_bytes()).unwrap().launches[0].get(Metric::DramRead), Some(2e9));
+    // A header alone is a page in which no kernel stands, not an empty file.
+    let header = page("0");
+    let header = header.lines().next().unwrap();
+    assert!(matches!(ncu::read(header.as_bytes()), Err(NcuError::NoKernels(_))));
+}
+
+#[test]
 fn without_units_what_has_a_dimension_was_not_measured() {
     let rows = |units: &str| {
         format!(
