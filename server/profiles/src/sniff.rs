@@ -1,6 +1,11 @@
 //! What a file is, by how it begins. Names of files say little: `nsys` and people add endings as they like.
 
+use std::borrow::Cow;
+use std::io::Read;
+
+use crate::ncu;
 use crate::sanitizer;
+use crate::utf16::decoded;
 
 /// What profilers write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +42,7 @@ pub fn sniff(head: &[u8]) -> Option<FileKind> {
     if let Some((_, kind)) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Some(*kind);
     }
-    let text = String::from_utf8_lossy(head);
+    let text = text_of(head);
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let has_line = |begins: &[&str]| {
         text.lines().any(|line| begins.iter().any(|begin| line.trim_start().starts_with(begin)))
@@ -55,7 +60,22 @@ pub fn sniff(head: &[u8]) -> Option<FileKind> {
     if text.contains("\"Kernel Name\"") || has_line(&["==PROF==", "\"File Path\",", "\"Function Name\","]) {
         return Some(FileKind::NcuCsv);
     }
+    if text.lines().any(ncu::bare_header) {
+        return Some(FileKind::NcuCsv);
+    }
     start.starts_with(['{', '[']).then_some(FileKind::Trace)
+}
+
+/// The beginning of a file as text, where PowerShell wrote it in UTF-16 as well. What is no text is replaced.
+pub fn text_of(head: &[u8]) -> Cow<'_, str> {
+    if !head.starts_with(&[0xff, 0xfe]) && !head.starts_with(&[0xfe, 0xff]) {
+        return String::from_utf8_lossy(head);
+    }
+    let mut bytes = Vec::new();
+    match decoded(head).and_then(|mut reader| reader.read_to_end(&mut bytes)) {
+        Ok(_) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(_) => String::from_utf8_lossy(head),
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +92,8 @@ mod tests {
             (b"\xef\xbb\xbf {\"traceEvents\": [", Some(FileKind::Trace)),
             (b"hello from the program\n==PROF== Connected\n\"ID\",\"Kernel Name\"\n", Some(FileKind::NcuCsv)),
             (b"\"ID\",\"Process ID\",\"Kernel Name\"\n", Some(FileKind::NcuCsv)),
+            (b"ID,Process ID,Kernel Name,Context,Stream\n", Some(FileKind::NcuCsv)),
+            (b"id,name,time\n", None),
             (b"sum 3\n========= COMPUTE-SANITIZER\n", Some(FileKind::SanitizerText)),
             (b"sum 3========= CUDA-MEMCHECK\n", Some(FileKind::SanitizerText)),
             (b"============ COMPUTE-SANITIZER ============\n", None),
@@ -80,6 +102,26 @@ mod tests {
             (b"", None),
         ] {
             assert_eq!(sniff(head), kind, "{}", String::from_utf8_lossy(head));
+        }
+    }
+
+    #[test]
+    fn utf_16_of_either_order_is_known_by_its_text() {
+        for (text, kind) in [
+            ("==PROF== Connected\r\n\"ID\",\"Kernel Name\"\r\n", Some(FileKind::NcuCsv)),
+            ("sum 3\r\n========= COMPUTE-SANITIZER\r\n", Some(FileKind::SanitizerText)),
+            ("<?xml version=\"1.0\"?><ComputeSanitizerOutput>", Some(FileKind::SanitizerXml)),
+            ("{\"traceEvents\": [", Some(FileKind::Trace)),
+            ("int main() { return 0; }", None),
+        ] {
+            for order in [u16::to_le_bytes, u16::to_be_bytes] {
+                let mut bytes: Vec<u8> =
+                    std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(order).collect();
+                assert_eq!(sniff(&bytes), kind, "{text}");
+                // The first piece of a file may end within a character.
+                bytes.push(0);
+                assert_eq!(sniff(&bytes), kind, "{text}, cut");
+            }
         }
     }
 }

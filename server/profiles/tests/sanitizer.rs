@@ -235,6 +235,14 @@ fn broken_xml_keeps_the_records_before_the_break() {
         assert_eq!((report.defects.len(), report.errors), (2, None));
         assert!(report.notes.iter().any(|note| note.kind == NoteKind::Unreadable));
     }
+    // Of a record that is cut, what the tool found may be known.
+    let within = XML.find("<accessAddress>").unwrap();
+    let report = read(&XML[..within]);
+    assert_eq!((report.defects.len(), report.errors), (1, None));
+    let defect = &report.defects[0];
+    assert_eq!((defect.kind, defect.size), (DefectKind::OutOfBounds, Some(4)));
+    let damage = format!("The file is damaged from byte {within} on");
+    assert!(report.notes[0].text.starts_with(&damage), "{:?}", report.notes);
     let bomb = "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><ComputeSanitizerOutput><record><what><text>&b;</text></what></record></ComputeSanitizerOutput>";
     assert_eq!(read(bomb).defects[0].text, "an error without a text", "entities are not expanded");
 }

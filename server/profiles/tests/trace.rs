@@ -56,8 +56,13 @@ fn the_same_in_other_dresses() {
     let packed = packed.finish().unwrap();
     let (_, events) = ODD.split_once("\"traceEvents\":").unwrap();
     let (array, _) = events.split_once("], \"traceName\"").unwrap();
-    let dresses: [Vec<u8>; 5] = [
+    let wide = |order: fn(u16) -> [u8; 2]| {
+        std::iter::once(0xfeff).chain(ODD.encode_utf16()).flat_map(order).collect::<Vec<u8>>()
+    };
+    let dresses: [Vec<u8>; 7] = [
         packed.clone(),
+        wide(u16::to_le_bytes),
+        wide(u16::to_be_bytes),
         format!("\u{feff}{ODD}").into_bytes(),
         array.trim().as_bytes().to_vec(),
         format!("{},]", array.trim()).into_bytes(),
@@ -77,7 +82,9 @@ fn a_trace_that_ends_in_the_middle_says_so() {
     let at = ODD.find("\"blocks per SM\"").unwrap();
     let system = read(&ODD.as_bytes()[..at]).unwrap();
     assert_eq!(kernels(&system).iter().map(|kernel| kernel.1).sum::<u64>(), 2);
-    assert!(has_note(&system, NoteKind::Unreadable, "ends in the middle"), "{:?}", system.notes);
+    let line = ODD[..at].lines().count();
+    let damage = format!("The file is damaged: the trace ends in the middle, on line {line}.");
+    assert!(has_note(&system, NoteKind::Unreadable, &damage), "{:?}", system.notes);
 }
 
 #[test]

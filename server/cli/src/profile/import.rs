@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use stitch_findings::Severity;
+use stitch_profiles::note::NoteKind;
 use stitch_profiles::sniff::FileKind;
 use stitch_session::jobs::{JobKind, Request as Job};
 use stitch_toolchain::discovery;
@@ -52,7 +53,13 @@ pub(super) fn run(
     let is_wrong = profile.defects.iter().any(|defect| defect.severity() != Severity::Hint);
     let from_sanitizer = matches!(kind, FileKind::SanitizerText | FileKind::SanitizerXml);
     let is_empty = !profile.has_kernels() && !from_sanitizer;
-    let status = if is_wrong || is_empty { Status::Bad } else { Status::Good };
+    let is_damaged = profile.notes.iter().any(|note| note.kind == NoteKind::Unreadable);
+    let status = match (is_wrong || is_empty, from_sanitizer && is_damaged) {
+        (true, _) => Status::Bad,
+        // No error stands in what is left of it, which does not say that there was none.
+        (false, true) => Status::Usage,
+        (false, false) => Status::Good,
+    };
     shown.print(&profile, None, status, surrounding, out)
 }
 

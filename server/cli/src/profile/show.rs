@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric};
+use stitch_profiles::note::NoteKind;
 use stitch_profiles::profile::Profile;
 use stitch_profiles::python::{HostTime, LineSum, PythonTime};
 use stitch_profiles::system::{self, CopySum, KernelSum, System};
@@ -73,7 +74,8 @@ pub(super) fn print(
         writeln!(out, "\n{place}{} [{}]", defect.message(), defect.kind.code().as_str())?;
     }
     for note in &profile.notes {
-        writeln!(out, "\nnote: {}", note.text)?;
+        let label = if note.kind == NoteKind::Unreadable { "warning" } else { "note" };
+        writeln!(out, "\n{label}: {}", note.text)?;
     }
     Ok(())
 }

@@ -159,6 +159,7 @@ fn apply(rule: &'static Rule, launch: &KernelLaunch, class: &Class) -> Vec<Insig
             None if holds() => tell(rule, facts).into_iter().collect(),
             None => Vec::new(),
         },
+        At::Uncounted(measure) if lines::evidence(launch, measure).is_some() => Vec::new(),
         At::Worst(measure) if holds() => {
             let evidence = lines::evidence(launch, measure).unwrap_or_default();
             let Some(mut insight) = tell(rule, Facts { line: evidence.first(), ..facts }) else {
@@ -271,7 +272,7 @@ fn locate(at: At, facts: Facts<'_>) -> (Option<LinePlace>, Vec<RelatedLine>) {
     let launch = facts.launch;
     let alone = |place: Option<LinePlace>| (place, Vec::new());
     match at {
-        At::Kernel => alone(lines::head(launch)),
+        At::Kernel | At::Uncounted(_) => alone(lines::head(launch)),
         At::Lines { .. } | At::Worst(_) => match facts.line {
             Some(LineEvidence { place, related, .. }) => {
                 let related = related

@@ -109,6 +109,8 @@ metrics! {
         ["l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"];
     StoreSectorsPerRequest Ratio "sectors a request, global stores"
         ["l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"];
+    LoadSectors Count "sectors that global loads ask for" ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"];
+    StoreSectors Count "sectors that global stores ask for" ["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"];
     GlobalLoads Count "global load instructions of warps" ["smsp__sass_inst_executed_op_global_ld.sum", "smsp__inst_executed_op_global_ld.sum"];
     GlobalStores Count "global store instructions of warps" ["smsp__sass_inst_executed_op_global_st.sum", "smsp__inst_executed_op_global_st.sum"];
     GlobalSectors Count "sectors that global accesses ask for"

@@ -12,5 +12,6 @@ mod select;
 mod source;
 
 pub use crate::kernel::kernel_name;
+pub(crate) use records::bare_header;
 pub use report::{NOT_PERMITTED, NcuError, Report, read};
 pub use select::{Depth, Selection, Unanswered, available, select, unanswered};

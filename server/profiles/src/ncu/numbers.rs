@@ -116,11 +116,6 @@ fn seconds(unit: &str) -> Option<f64> {
     })
 }
 
-/// The unit in which Nsight Compute gives a metric when nothing is scaled (`--print-units base`).
-pub(super) fn base_factor(base: Unit) -> f64 {
-    if base == Unit::Seconds { 1e-9 } else { 1.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

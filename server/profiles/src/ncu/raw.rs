@@ -72,6 +72,14 @@ impl Columns {
     }
 }
 
+/// What is said of a page of which a row is not whole.
+fn damaged(row: usize, columns: usize, width: usize) -> String {
+    format!(
+        "The file is damaged: row {row} below the header of the raw page has {columns} columns in place of {width}. It was left out, and so \
+         were others like it."
+    )
+}
+
 /// A raw page whose header was read.
 #[derive(Debug)]
 pub(super) struct RawPage {
@@ -81,6 +89,9 @@ pub(super) struct RawPage {
     passes: Option<usize>,
     width: usize,
     units: Option<Vec<String>>,
+    /// How many rows came, and whether one of them was no whole row.
+    rows: usize,
+    broken: bool,
 }
 
 impl RawPage {
@@ -96,22 +107,19 @@ impl RawPage {
             passes: at("profiler__replayer_passes"),
             width: header.len(),
             units: None,
+            rows: 0,
+            broken: false,
         }
     }
 
     pub fn row(&mut self, fields: &[String], collected: &mut Collected) {
         collected.page_seen = true;
+        self.rows += 1;
         if fields.len() != self.width {
             // The program's own line may begin with a quote; a row that was cut off is worth a word.
-            if fields.len() > 8 {
-                collected.note(
-                    NoteKind::Unreadable,
-                    format!(
-                        "a row of the raw page has {} columns in place of {}; it was left out",
-                        fields.len(),
-                        self.width
-                    ),
-                );
+            if fields.len() > 8 && !self.broken {
+                self.broken = true;
+                collected.note(NoteKind::Unreadable, damaged(self.rows, fields.len(), self.width));
             }
             return;
         }

@@ -114,7 +114,7 @@ fn memchr(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Whether a line without quotes is a header, as a spreadsheet or a script writes it again.
-fn bare_header(line: &str) -> bool {
+pub(crate) fn bare_header(line: &str) -> bool {
     let mut columns = line.split(',').map(str::trim);
     columns.clone().any(|column| column == "Kernel Name")
         && columns.any(|column| column == "Context" || column == "Metric Name")

@@ -59,6 +59,17 @@ nothing. Run as root; or load the driver with the option NVreg_RestrictProfiling
 on Windows in the NVIDIA Control Panel under Developer, Manage GPU Performance Counters); or give a container the capability SYS_ADMIN \
 (docker run --cap-add=SYS_ADMIN). See https://developer.nvidia.com/ERR_NVGPUCTRPERM";
 
+/// Nothing is more than this: a year of the fastest device has less than 1e26 operations. Ours.
+const MOST: f64 = 1e30;
+
+/// What is said of values that can't be.
+const IMPOSSIBLE: &str =
+    "Some values are negative, or larger than anything that a device does; they count as not measured.";
+
+/// What is said of values whose units were left out.
+const NO_UNITS: &str = "The units are missing (the row below the header of a raw page, the column Metric Unit of a details page), so that times, \
+bytes, rates and clocks count as not measured. Export the page again, and keep the row or column of its units.";
+
 /// How many of the profiler's own warnings are kept.
 const MOST_REMARKS: usize = 8;
 
@@ -102,6 +113,7 @@ impl Page {
                 return;
             }
             self.end(collected);
+            collected.page_seen = true;
             *self = next;
             if !matches!(self, Self::Source(_)) {
                 return;
@@ -303,23 +315,25 @@ fn resolve(draft: Draft, decimal_comma: bool, unknown: &mut Vec<String>) -> Kern
         let Some(value) = numbers::number(&printed.text, decimal_comma) else { continue };
         let base = metric.info().unit;
         let factor = match &printed.unit {
-            None => Some(numbers::base_factor(base)),
+            // A number without a dimension needs no unit; of a time it may have been nanoseconds or milliseconds.
+            None => matches!(base, Unit::Count | Unit::Ratio | Unit::Percent).then_some(1.0),
             Some(unit) => numbers::factor(unit, base),
         };
-        match factor {
-            Some(factor) => {
-                launch.metrics.insert(metric, value * factor);
-            }
-            None => {
-                let unit = printed.unit.unwrap_or_default();
-                let text = format!(
-                    "the unit `{unit}` of {} is not known; it counts as not measured",
-                    metric.info().title
-                );
-                if !unknown.contains(&text) {
-                    unknown.push(text);
-                }
-            }
+        let value = factor.map(|factor| value * factor);
+        if let Some(value) = value.filter(|value| (0.0..MOST).contains(value)) {
+            launch.metrics.insert(metric, value);
+            continue;
+        }
+        let text = match printed.unit {
+            _ if value.is_some() => IMPOSSIBLE.to_owned(),
+            None => NO_UNITS.to_owned(),
+            Some(unit) => format!(
+                "the unit `{unit}` of {} is not known; it counts as not measured",
+                metric.info().title
+            ),
+        };
+        if !unknown.contains(&text) {
+            unknown.push(text);
         }
     }
     shape_from_metrics(&mut launch);

@@ -106,7 +106,7 @@ pub(super) fn read(mut reader: impl BufRead) -> Result<SanitizerReport, Sanitize
     if report.errors.is_none() {
         report.notes.push(Note::new(
             NoteKind::Unreadable,
-            "the report has no summary: the tool or the program was stopped, and there may be more errors",
+            "The report has no summary: the tool or the program was stopped, or the file was cut, and there may be more errors than are shown.",
         ));
     }
     if report.not_printed > 0 {

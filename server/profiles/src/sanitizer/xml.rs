@@ -72,9 +72,12 @@ pub(super) fn read(reader: impl BufRead) -> Result<SanitizerReport, SanitizerErr
     if !parsing.root {
         return Err(SanitizerError::NotSanitizer);
     }
+    if why.is_some() {
+        parsing.end_early();
+    }
     let mut report = parsing.report;
     match why {
-        Some(why) => return Ok(broken(report, &why)),
+        Some(why) => return Ok(broken(report, xml.buffer_position(), &why)),
         None => report.errors = Some(report.defects.iter().map(|defect| defect.count).sum()),
     }
     Ok(report)
@@ -100,6 +103,13 @@ impl Parsing {
         }
     }
 
+    /// The file breaks off within a record. Where its words were read, the tool found something, whatever else it was to say of it.
+    fn end_early(&mut self) {
+        if let Some(record) = self.record.take().filter(|record| record.words().is_some()) {
+            self.report.push(record.defect());
+        }
+    }
+
     fn text(&mut self, text: &str) {
         if let Some(record) = &mut self.record {
             record.add(&self.path, text);
@@ -107,10 +117,10 @@ impl Parsing {
     }
 }
 
-fn broken(mut report: SanitizerReport, why: &str) -> SanitizerReport {
+fn broken(mut report: SanitizerReport, from: u64, why: &str) -> SanitizerReport {
     report.notes.push(Note::new(
         NoteKind::Unreadable,
-        format!("the XML report was read up to an error: {why}; there may be more errors"),
+        format!("The file is damaged from byte {from} on ({why}): there may be more errors than are shown."),
     ));
     report
 }
@@ -188,8 +198,13 @@ impl Record {
         Location { function: self.text("func").map(str::to_owned), place: self.place() }
     }
 
+    /// What happened, in the tool's words.
+    fn words(&self) -> Option<&str> {
+        self.first(&["what/text", "text", "what/message"])
+    }
+
     fn defect(&self) -> Defect {
-        let words = self.first(&["what/text", "text", "what/message"]).unwrap_or("an error without a text");
+        let words = self.words().unwrap_or("an error without a text");
         let mut defect = text::head(self.kind(words), words);
         let places: Vec<Location> = self.groups("where").iter().map(Self::location).collect();
         let mut places = places.into_iter();

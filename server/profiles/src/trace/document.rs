@@ -23,6 +23,8 @@ pub struct Walk {
     pub first_broken_line: Option<u64>,
     /// Whether the trace ends in the middle.
     pub cut: bool,
+    /// The line on which it ended.
+    pub last_line: u64,
     /// Why the source ended, where it failed.
     pub trouble: Option<String>,
     /// Whether anything like a list of events was found.
@@ -52,6 +54,7 @@ pub fn walk(mut stream: Stream<'_>, visit: &mut dyn Visit) -> Walk {
         }
         _ => {}
     }
+    walk.last_line = stream.line();
     walk.trouble = stream.trouble().map(str::to_owned);
     walk
 }

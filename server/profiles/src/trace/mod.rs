@@ -20,6 +20,7 @@ use crate::note::{Note, NoteKind};
 use crate::read_error::ReadError;
 use crate::system::finish::About;
 use crate::system::{Source, System};
+use crate::utf16::decoded;
 pub(crate) use document::Visit;
 use document::Walk;
 pub use event::{Args, Kind, TraceEvent};
@@ -75,9 +76,10 @@ pub(crate) fn walk(name: &str, open: &mut Open<'_>, visit: &mut dyn Visit) -> Re
     if start.is_empty() {
         return Err(ReadError::Empty { file: name.to_owned() });
     }
-    let stream = match start.starts_with(&[0x1F, 0x8B]) {
-        true => Stream::new(Box::new(MultiGzDecoder::new(source))),
-        false => Stream::new(Box::new(source)),
+    let stream = match start {
+        [0x1F, 0x8B, ..] => Stream::new(Box::new(MultiGzDecoder::new(source))),
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => Stream::new(Box::new(decoded(source).map_err(io)?)),
+        _ => Stream::new(Box::new(source)),
     };
     Ok(document::walk(stream, visit))
 }
@@ -103,16 +105,16 @@ fn about(gathered: &Gathered, walk: &Walk) -> About {
             format!("{events} could not be read{line}; the others were."),
         ));
     }
-    if walk.cut {
+    let why = walk.trouble.as_ref().map(|trouble| format!(" ({trouble})"));
+    if walk.cut || why.is_some() {
         notes.push(Note::new(
             NoteKind::Unreadable,
-            "The trace ends in the middle: what follows is missing from all sums. Profile again, and let the program come to its end.",
-        ));
-    }
-    if let Some(trouble) = &walk.trouble {
-        notes.push(Note::new(
-            NoteKind::Unreadable,
-            format!("The trace can't be read to its end ({trouble}): what follows is missing from all sums."),
+            format!(
+                "The file is damaged: the trace ends in the middle, on line {}{}. What follows is missing from all sums. Profile again, and \
+                 let the program come to its end.",
+                walk.last_line,
+                why.unwrap_or_default()
+            ),
         ));
     }
     let source = Source { tool: "PyTorch profiler".into(), version: None, schema: gathered.schema.clone() };

@@ -1,6 +1,7 @@
 //! Pages of every kind and age.
 
 use std::fs::File;
+use std::io::Read as _;
 
 use expect_test::expect;
 use stitch_findings::Code;
@@ -58,6 +59,88 @@ fn units_come_to_the_base_whatever_the_columns_unit_is() {
     assert!((first(&full, Metric::SmFrequency) - 1.973183e9).abs() < 1.0, "Ghz");
     assert_eq!(full.launches[0].origin.passes, Some(38));
     assert_eq!(full.launches[0].shape.device_name.as_deref(), Some("NVIDIA H200"));
+}
+
+#[test]
+fn a_raw_page_that_is_cut_says_from_where() {
+    let mut text = String::new();
+    let file = File::open(data("h200/kernels.ncu-raw.csv.gz")).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    assert!(ncu::read(text.as_bytes()).unwrap().notes.iter().all(|note| note.kind != NoteKind::Unreadable));
+    let last = text.trim_end().rfind('\n').unwrap();
+    // Within the tenth column of the last row.
+    let cut = last + text[last..].match_indices("\",\"").nth(9).unwrap().0;
+    let read = ncu::read(&text.as_bytes()[..cut]).unwrap();
+    assert_eq!(read.launches.len(), 17);
+    // The row of the units is the first one below the header.
+    let note = read.notes.iter().find(|note| note.kind == NoteKind::Unreadable).unwrap();
+    let damage = "The file is damaged: row 19 below the header of the raw page has 10 columns";
+    assert!(note.text.starts_with(damage), "{}", note.text);
+}
+
+#[test]
+fn a_page_that_a_spreadsheet_wrote_again_without_quotes_says_the_same() {
+    let mut quoted = String::new();
+    let file = File::open(data("h200/kernels.ncu-raw.csv.gz")).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut quoted).unwrap();
+    let rows = quoted.lines().filter(|line| line.starts_with('"'));
+    let bare: String = rows
+        .map(|row| {
+            let fields = row[1..row.len() - 1].split("\",\"");
+            let least = fields.map(|field| match field.contains([',', '"']) {
+                true => format!("\"{field}\""),
+                false => field.to_owned(),
+            });
+            least.collect::<Vec<_>>().join(",") + "\n"
+        })
+        .collect();
+    assert!(bare.starts_with("ID,"), "{}", &bare[..80]);
+    assert_eq!(ncu::read(bare.as_bytes()).unwrap().launches, ncu::read(quoted.as_bytes()).unwrap().launches);
+}
+
+#[test]
+fn values_that_can_not_be_were_not_measured() {
+    let page = |value: &str| {
+        format!(
+            "\"ID\",\"Process ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"launch__registers_per_thread\"\n\
+             \"\",\"\",\"\",\"Gbyte\",\"register/thread\"\n\"0\",\"7\",\"k()\",\"{value}\",\"32\"\n"
+        )
+    };
+    for value in ["-1", "1e308", "1e29"] {
+        let report = ncu::read(page(value).as_bytes()).unwrap();
+        let launch = &report.launches[0];
+        assert_eq!(
+            (launch.get(Metric::DramRead), launch.get(Metric::Registers)),
+            (None, Some(32.0)),
+            "{value}"
+        );
+        assert!(report.notes[0].text.contains("negative, or larger"), "{:?}", report.notes);
+    }
+    assert_eq!(ncu::read(page("2").as_bytes()).unwrap().launches[0].get(Metric::DramRead), Some(2e9));
+    // A header alone is a page in which no kernel stands, not an empty file.
+    let header = page("0");
+    let header = header.lines().next().unwrap();
+    assert!(matches!(ncu::read(header.as_bytes()), Err(NcuError::NoKernels(_))));
+}
+
+#[test]
+fn without_units_what_has_a_dimension_was_not_measured() {
+    let rows = |units: &str| {
+        format!(
+            "\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"dram__bytes_read.sum\",\"launch__registers_per_thread\"\n\
+             {units}\"0\",\"7\",\"k()\",\"0.135200\",\"536.879\",\"32\"\n"
+        )
+    };
+    let with = ncu::read(rows("\"\",\"\",\"\",\"ms\",\"Mbyte\",\"register/thread\"\n").as_bytes()).unwrap();
+    assert!((with.launches[0].metrics[&Metric::Duration] - 135.2e-6).abs() < 1e-12);
+    assert!(with.notes.is_empty(), "{:?}", with.notes);
+    let without = ncu::read(rows("").as_bytes()).unwrap();
+    let launch = &without.launches[0];
+    assert_eq!((launch.get(Metric::Duration), launch.get(Metric::DramRead)), (None, None));
+    assert_eq!(launch.get(Metric::Registers), Some(32.0), "a count needs no unit");
+    let notes: Vec<_> =
+        without.notes.iter().map(|note| (note.kind, note.text.contains("units are missing"))).collect();
+    assert_eq!(notes, [(NoteKind::Unreadable, true)], "{:?}", without.notes);
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use expect_test::expect_file;
+use stitch_findings::Code;
 use stitch_profiles::kernel::{Explanation, KernelLaunch, Metric, explain, rules};
 
-use crate::{read, session};
+use crate::{read, session, told};
 
 fn rows(launches: &[KernelLaunch]) -> String {
     let mut rows = String::new();
@@ -153,8 +154,65 @@ fn made_up() -> Vec<(&'static str, KernelLaunch)> {
                 &[(M::GlobalSectors, 125.0), (M::GlobalSectorsIdeal, 100.0), (M::StoreBytesPerSector, 25.6)],
             ),
         ),
+        (
+            "uncoalesced-access",
+            synthetic("k()", &[(M::GlobalSectors, 4800.0), (M::GlobalSectorsIdeal, 800.0)]),
+        ),
     ]);
     all
+}
+
+/// The rule, times and sectors too many of each insight about coalescing, and the gain in percent.
+fn coalescing(launch: &KernelLaunch) -> Vec<(String, f64, Option<f64>, f64)> {
+    told(&explain(launch), Code::NCU_UNCOALESCED_ACCESS)
+        .into_iter()
+        .map(|insight| {
+            let gain = insight.gain.as_ref().map_or(0.0, |gain| (gain.share * 100.0).round());
+            (insight.rule.clone(), insight.evidence["times"], insight.evidence.get("excess").copied(), gain)
+        })
+        .collect()
+}
+
+#[test]
+fn without_lines_loads_and_stores_have_each_their_own_excess() {
+    use Metric as M;
+    let row = |rule: &str, times, excess, gain| (rule.to_owned(), times, excess, gain);
+    let full = read("h200/lines.full.ncu-raw.csv.gz");
+    let of = |name: &str| coalescing(full.launches.iter().find(|launch| launch.kernel.base == name).unwrap());
+    // Of 18,874,368 sectors, of which the tool counts 14,680,064 as too many.
+    let strided = of("scale_strided");
+    assert_eq!((strided[0].1, strided[0].2, strided.len()), (8.0, Some(14_680_064.0), 1), "{strided:?}");
+    let transposed = of("transpose_naive");
+    assert_eq!((transposed[0].0.as_str(), transposed[0].1, transposed.len()), ("uncoalesced-store", 8.0, 1));
+    assert!(of("sum_divergent").is_empty(), "one lane stores four bytes, and needs a sector for them");
+    // 3,200 sectors loaded with 4 bytes of use in each, 1,600 stored with 8.
+    let sides = [
+        (M::GlobalLoads, 100.0),
+        (M::LoadSectors, 3200.0),
+        (M::LoadBytesPerSector, 4.0),
+        (M::GlobalStores, 100.0),
+        (M::StoreSectors, 1600.0),
+        (M::StoreBytesPerSector, 8.0),
+        (M::MemoryThroughput, 60.0),
+    ];
+    let sum = [(M::GlobalSectors, 4800.0), (M::GlobalSectorsIdeal, 800.0)];
+    let apart =
+        [row("uncoalesced-load", 8.0, Some(2800.0), 35.0), row("uncoalesced-store", 4.0, Some(1200.0), 15.0)];
+    assert_eq!(coalescing(&synthetic("k()", &[&sides[..], &sum[..]].concat())), apart);
+    assert_eq!(coalescing(&synthetic("k()", &sides)), apart);
+    // Both together once, where the sides are not known, or claim more than there is.
+    let together = |ideal: f64| {
+        [row(
+            "uncoalesced-access",
+            4800.0 / ideal,
+            Some(4800.0 - ideal),
+            ((1.0 - ideal / 4800.0) * 60.0_f64).round(),
+        )]
+    };
+    let only_sum = [&sides[6..], &sum[..]].concat();
+    assert_eq!(coalescing(&synthetic("k()", &only_sum)), together(800.0));
+    let less = [&sides[..], &[sum[0], (M::GlobalSectorsIdeal, 2000.0)]].concat();
+    assert_eq!(coalescing(&synthetic("k()", &less)), together(2000.0));
 }
 
 #[test]

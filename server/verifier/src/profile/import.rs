@@ -1,15 +1,17 @@
 //! Reads a file that a profiler wrote elsewhere. Reports that only NVIDIA's tools can read go through those, where they are installed.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use stitch_profiles::ncu::{self as pages, NcuError};
+use stitch_profiles::note::{Note, NoteKind};
 use stitch_profiles::profile::{Profile, Way};
 use stitch_profiles::python::Workspace;
 use stitch_profiles::read_error::ReadError;
 use stitch_profiles::sanitizer::{self, SanitizerError};
-use stitch_profiles::sniff::{FileKind, HEAD, sniff};
+use stitch_profiles::sniff::{FileKind, HEAD, sniff, text_of};
 use stitch_toolchain::discovery::Profilers;
 use stitch_toolchain::process::Scratch;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +28,14 @@ pub enum ImportError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// It is a pipe, a device or a folder, and a file is read more than once.
+    #[error("{} is {what}, and an import reads its file more than once. Save what it gives to a file, and import that.", path.display())]
+    NoFile {
+        /// What was named.
+        path: PathBuf,
+        /// What it is: `a pipe`.
+        what: &'static str,
     },
     /// No profiler wrote it.
     #[error(
@@ -94,26 +104,69 @@ impl From<Refused> for ImportError {
     }
 }
 
+/// A reader that fails once the job is cancelled, since gigabytes take minutes to read.
+struct Watched {
+    file: File,
+    cancel: CancellationToken,
+}
+
+impl Read for Watched {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.cancel.is_cancelled() {
+            // `Interrupted` would be tried again.
+            true => Err(io::Error::other("cancelled")),
+            false => self.file.read(into),
+        }
+    }
+}
+
 /// Reads a file of any profiler, and says what it is. Lines of Python are told of files of the workspace.
 ///
 /// # Errors
-/// It can't be read, no profiler wrote it, or the tool that can read it is missing.
+/// It can't be read, no profiler wrote it, or the tool that can read it is missing; the job was cancelled.
 pub async fn import(
     path: &Path,
     tools: &Profilers,
     workspace: &Workspace,
     cancel: &CancellationToken,
 ) -> Result<(Profile, FileKind), ImportError> {
+    let imported = read(path, tools, workspace, cancel).await;
+    // Of a trace that could not be read on, what came before would be told.
+    if cancel.is_cancelled() { Err(ImportError::Cancelled) } else { imported }
+}
+
+/// What is named where it is no file: opening a pipe would wait for who writes into it.
+fn no_file(path: &Path) -> io::Result<Option<&'static str>> {
+    let kind = path.metadata()?.file_type();
+    Ok(match kind {
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a folder"),
+        kind if kind.is_fifo() => Some("a pipe"),
+        kind if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
+    })
+}
+
+async fn read(
+    path: &Path,
+    tools: &Profilers,
+    workspace: &Workspace,
+    cancel: &CancellationToken,
+) -> Result<(Profile, FileKind), ImportError> {
     let io = |source| ImportError::Io { path: path.to_owned(), source };
+    if let Some(what) = no_file(path).map_err(io)? {
+        return Err(ImportError::NoFile { path: path.to_owned(), what });
+    }
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD as u64).read_to_end(&mut head).map_err(io)?;
-    let kind = sniff(&head).ok_or_else(|| match String::from_utf8_lossy(&head).contains(NVPROF) {
+    let kind = sniff(&head).ok_or_else(|| match text_of(&head).contains(NVPROF) {
         true => ImportError::Nvprof { path: path.to_owned() },
         false => ImportError::Unknown { path: path.to_owned() },
     })?;
     let way = |by: &str| Way { by: format!("a file of {by}"), ..Way::default() };
     let mut profile = Profile::new(path.display().to_string(), way(by(kind)));
-    let opened = || File::open(path).map(BufReader::new).map_err(io);
+    let watched = || Ok(Watched { file: File::open(path)?, cancel: cancel.clone() });
+    let opened = || watched().map_err(io);
     match kind {
         FileKind::NcuReport => take_pages(&mut profile, printed(path, tools, cancel).await?),
         FileKind::NcuCsv => take_pages(&mut profile, pages::read(opened()?)?),
@@ -125,7 +178,9 @@ pub async fn import(
         FileKind::Sqlite => take_system(&mut profile, stitch_profiles::nsys::read(path)?),
         FileKind::Trace => {
             let workspace = Workspace { from_elsewhere: true, ..workspace.clone() };
-            let (system, mut python) = stitch_profiles::python::read(path, &workspace)?;
+            let name = path.display().to_string();
+            let mut open = || watched().map(|file| Box::new(file) as Box<dyn Read>);
+            let (system, mut python) = stitch_profiles::python::read_from(&name, &workspace, &mut open)?;
             stitch_profiles::python::classify(&mut python, Some(&system), peaks::of_trace(&system));
             take_system(&mut profile, system);
             profile.notes.append(&mut python.notes);
@@ -133,6 +188,9 @@ pub async fn import(
         }
         FileKind::SanitizerXml | FileKind::SanitizerText => {
             let report = sanitizer::read(opened()?)?;
+            if report.errors == Some(0) && report.defects.is_empty() {
+                profile.notes.push(Note::new(NoteKind::Remark, "compute-sanitizer found no error."));
+            }
             profile.defects = report.defects;
             profile.notes.extend(report.notes);
         }
@@ -190,4 +248,47 @@ async fn exported(
         instead: format!("nsys export --type sqlite {}", path.display()),
     })?;
     Ok(nsys::export(tool, path, &scratch.path().join("report.sqlite"), cancel).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_file(path: &Path, cancel: &CancellationToken) -> Result<(Profile, FileKind), ImportError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(import(path, &Profilers::default(), &Workspace::default(), cancel))
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for (path, what) in
+            [(&*pipe, "a pipe"), (Path::new("/dev/zero"), "a device"), (folder.path(), "a folder")]
+        {
+            let error = read_file(path, &CancellationToken::new()).unwrap_err().to_string();
+            assert!(error.contains(&format!("is {what}")) && error.contains("Save what it gives"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_cancelled_import_reads_no_further() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("raw.csv", "\"ID\",\"Process ID\",\"Kernel Name\"\n"),
+            ("san.txt", "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"),
+            ("trace.json", "{\"traceEvents\": []}"),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let cancel = CancellationToken::new();
+            let mut watched = Watched { file: File::open(&path).unwrap(), cancel: cancel.clone() };
+            assert_eq!(watched.read(&mut [0; 4]).unwrap(), 4);
+            cancel.cancel();
+            assert!(watched.read(&mut [0; 4]).is_err(), "{name}");
+            assert!(matches!(read_file(&path, &cancel), Err(ImportError::Cancelled)), "{name}");
+        }
+    }
 }

@@ -28,18 +28,37 @@ const LOCALS: Formula = Sum(&[M(Metric::LocalLoads), M(Metric::LocalStores)]);
 const BUSY: Formula = Over(&Memory, &K(100.0));
 const IDLE: Formula = Less(&K(1.0), &Over(&Busiest, &K(100.0)));
 
-const SECTOR_GAIN: (Formula, &str) = (
-    Times(&Any(&[LineShare, Less(&K(1.0), &Over(&K(1.0), &SECTORS))]), &BUSY),
-    "excess sectors / all sectors * memory throughput / 100",
-);
-const SECTOR_SHOWS: &[(&str, Formula, Format)] = &[
-    ("times", Any(&[LineRatio, SECTORS, LOAD_WASTE]), Format::Ratio),
-    (
-        "excess",
-        Any(&[LineExcess, Less(&M(Metric::GlobalSectors), &M(Metric::GlobalSectorsIdeal))]),
-        Format::Count,
-    ),
-    ("share", Any(&[LineShare, Less(&K(1.0), &Over(&K(1.0), &SECTORS))]), Format::Share),
+/// Sectors too many, of loads and stores together.
+const EXCESS: Formula = Less(&M(Metric::GlobalSectors), &M(Metric::GlobalSectorsIdeal));
+/// Sectors too many, of one side: what of them carries nothing that was asked for.
+const LOAD_EXCESS: Formula =
+    Times(&M(Metric::LoadSectors), &Less(&K(1.0), &Over(&M(Metric::LoadBytesPerSector), &K(32.0))));
+const STORE_EXCESS: Formula =
+    Times(&M(Metric::StoreSectors), &Less(&K(1.0), &Over(&M(Metric::StoreBytesPerSector), &K(32.0))));
+const ASKED: Formula =
+    Any(&[M(Metric::GlobalSectors), Sum(&[M(Metric::LoadSectors), M(Metric::StoreSectors)])]);
+const LOAD_SHARE: Formula = Over(&LOAD_EXCESS, &ASKED);
+const STORE_SHARE: Formula = Over(&STORE_EXCESS, &ASKED);
+/// Of the excess that was counted, how many times what loads and stores account for. Below one they claim more than there is, since a warp of
+/// which one lane stores fills no sector and yet takes none too many; then only the sum is known, and so it is where neither side is.
+const APART: Formula = Any(&[
+    Over(&EXCESS, &Sum(&[Any(&[LOAD_EXCESS, K(0.0)]), Any(&[STORE_EXCESS, K(0.0)])])),
+    Times(&EXCESS, &K(0.0)),
+    K(1.0),
+]);
+
+const GAINED: &str = "excess sectors / all sectors * memory throughput / 100";
+const LOAD_GAIN: (Formula, &str) = (Times(&Any(&[LineShare, LOAD_SHARE]), &BUSY), GAINED);
+const STORE_GAIN: (Formula, &str) = (Times(&Any(&[LineShare, STORE_SHARE]), &BUSY), GAINED);
+const LOAD_SHOWS: &[(&str, Formula, Format)] = &[
+    ("times", Any(&[LineRatio, LOAD_WASTE]), Format::Ratio),
+    ("excess", Any(&[LineExcess, LOAD_EXCESS]), Format::Count),
+    ("share", Any(&[LineShare, LOAD_SHARE]), Format::Share),
+];
+const STORE_SHOWS: &[(&str, Formula, Format)] = &[
+    ("times", Any(&[LineRatio, STORE_WASTE]), Format::Ratio),
+    ("excess", Any(&[LineExcess, STORE_EXCESS]), Format::Count),
+    ("share", Any(&[LineShare, STORE_SHARE]), Format::Share),
 ];
 const COALESCING: &str = "a sector has 32 bytes, so that 32 lanes of 4 bytes need 4 (CUDA C++ Best Practices Guide, Coalesced Access); \
      1.5 times and a twentieth of the kernel's sectors are ours: a misaligned warp takes 1.25 times";
@@ -53,11 +72,13 @@ pub(super) static RULES: &[Rule] = &[
             Condition::AtLeast(LOAD_WASTE, K(2.0)),
             Condition::AtLeast(Any(&[SECTORS, K(2.0)]), K(1.5)),
             Condition::AtLeast(Over(&M(Metric::GlobalLoads), &GLOBALS), K(0.25)),
+            Condition::AtLeast(APART, K(0.9)),
+            Condition::AtLeast(Any(&[LOAD_SHARE, K(1.0)]), K(0.05)),
         ],
         at: At::Lines { measure: Measure::Loads, ratio: 1.5, below: f64::INFINITY, share: 0.05 },
         limits: "The loads of {kernel} here take {times} times the sectors they need[: {excess} too many, {share} of all global sectors].",
-        shows: SECTOR_SHOWS,
-        gain: Some(SECTOR_GAIN),
+        shows: LOAD_SHOWS,
+        gain: Some(LOAD_GAIN),
         advice: "Let neighbouring threads load neighbouring addresses: make threadIdx.x the fastest index, use arrays of fields rather than of \
                  structures, or load a tile row by row into shared memory.",
         source: COALESCING,
@@ -71,23 +92,34 @@ pub(super) static RULES: &[Rule] = &[
             Condition::AtLeast(STORE_WASTE, K(2.0)),
             Condition::AtLeast(Any(&[SECTORS, K(2.0)]), K(1.5)),
             Condition::AtLeast(Over(&M(Metric::GlobalStores), &GLOBALS), K(0.25)),
+            Condition::AtLeast(APART, K(0.9)),
+            Condition::AtLeast(Any(&[STORE_SHARE, K(1.0)]), K(0.05)),
         ],
         at: At::Lines { measure: Measure::Stores, ratio: 1.5, below: f64::INFINITY, share: 0.05 },
         limits: "The stores of {kernel} here take {times} times the sectors they need[: {excess} too many, {share} of all global sectors].",
-        shows: &[
-            ("times", Any(&[LineRatio, SECTORS, STORE_WASTE]), Format::Ratio),
-            (
-                "excess",
-                Any(&[LineExcess, Less(&M(Metric::GlobalSectors), &M(Metric::GlobalSectorsIdeal))]),
-                Format::Count,
-            ),
-            ("share", Any(&[LineShare, Less(&K(1.0), &Over(&K(1.0), &SECTORS))]), Format::Share),
-        ],
-        gain: Some(SECTOR_GAIN),
+        shows: STORE_SHOWS,
+        gain: Some(STORE_GAIN),
         advice: "Let neighbouring threads store to neighbouring addresses: swap the indices, or turn the tile in shared memory and store its rows.",
         source: COALESCING,
         link: COALESCE,
         unless: &[],
+    },
+    Rule {
+        id: "uncoalesced-access",
+        code: Code::NCU_UNCOALESCED_ACCESS,
+        when: &[Condition::AtLeast(SECTORS, K(1.5))],
+        at: At::Uncounted(Measure::Loads),
+        limits: "Loads and stores of {kernel} together take {times} times the sectors they need: {excess} too many, {share} of all global sectors.",
+        shows: &[
+            ("times", SECTORS, Format::Ratio),
+            ("excess", EXCESS, Format::Count),
+            ("share", Over(&EXCESS, &M(Metric::GlobalSectors)), Format::Share),
+        ],
+        gain: Some((Times(&Over(&EXCESS, &M(Metric::GlobalSectors)), &BUSY), GAINED)),
+        advice: "Let neighbouring threads access neighbouring addresses; which accesses do not is known from the source page (`ncu --page source`).",
+        source: COALESCING,
+        link: COALESCE,
+        unless: &["uncoalesced-load", "uncoalesced-store"],
     },
     Rule {
         id: "misaligned-load",
@@ -99,8 +131,8 @@ pub(super) static RULES: &[Rule] = &[
         ],
         at: At::Lines { measure: Measure::Loads, ratio: 1.1, below: 1.5, share: 0.05 },
         limits: "The loads of {kernel} here take {times} times the sectors they need, as warps do that begin between two sectors.",
-        shows: SECTOR_SHOWS,
-        gain: Some(SECTOR_GAIN),
+        shows: LOAD_SHOWS,
+        gain: Some(LOAD_GAIN),
         advice: "Begin each warp's part at a multiple of 32 bytes: shift the index, pad rows, or load the border apart.",
         source: COALESCING,
         link: COALESCE,
@@ -116,8 +148,8 @@ pub(super) static RULES: &[Rule] = &[
         ],
         at: At::Lines { measure: Measure::Stores, ratio: 1.1, below: 1.5, share: 0.05 },
         limits: "The stores of {kernel} here take {times} times the sectors they need, as warps do that begin between two sectors.",
-        shows: SECTOR_SHOWS,
-        gain: Some(SECTOR_GAIN),
+        shows: STORE_SHOWS,
+        gain: Some(STORE_GAIN),
         advice: "Begin each warp's part at a multiple of 32 bytes: shift the index, or pad rows.",
         source: COALESCING,
         link: COALESCE,

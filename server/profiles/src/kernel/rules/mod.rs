@@ -77,6 +77,8 @@ pub enum At {
         /// The least share of the excess in all of the kernel's.
         share: f64,
     },
+    /// At the kernel, and only where no lines were counted by this measure: they would say it better.
+    Uncounted(Measure),
     /// At the worst line of a measure, with the next ones beside it; the launch's metrics decide.
     Worst(Measure),
     /// At the line with most sectors.
@@ -152,6 +154,7 @@ impl fmt::Display for At {
                 }
                 write!(f, ", share >= {share}")
             }
+            Self::Uncounted(measure) => write!(f, "the kernel, where no lines were counted by {measure:?}"),
             Self::Worst(measure) => write!(f, "the worst line by {measure:?}"),
             Self::MostSectors => write!(f, "the line with most sectors"),
             Self::MostWavefronts => write!(f, "the line with most wavefronts"),
