@@ -29,7 +29,7 @@ pub enum ImportError {
         /// What the system said.
         source: io::Error,
     },
-    /// It is a pipe, a device or a folder, and a file is read more than once.
+    /// It is a pipe, a socket or a device, and a file is read more than once.
     #[error("{} is {what}, and an import reads its file more than once. Save what it gives to a file, and import that.", path.display())]
     NoFile {
         /// What was named.
@@ -140,7 +140,7 @@ fn no_file(path: &Path) -> io::Result<Option<&'static str>> {
     let kind = path.metadata()?.file_type();
     Ok(match kind {
         kind if kind.is_file() => None,
-        kind if kind.is_dir() => Some("a folder"),
+        kind if kind.is_dir() => return Err(io::Error::other("it is a folder; name a file in it")),
         kind if kind.is_fifo() => Some("a pipe"),
         kind if kind.is_socket() => Some("a socket"),
         _ => Some("a device"),
@@ -265,12 +265,12 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        for (path, what) in
-            [(&*pipe, "a pipe"), (Path::new("/dev/zero"), "a device"), (folder.path(), "a folder")]
-        {
-            let error = read_file(path, &CancellationToken::new()).unwrap_err().to_string();
+        let error = |path| read_file(path, &CancellationToken::new()).unwrap_err().to_string();
+        for (path, what) in [(&*pipe, "a pipe"), (Path::new("/dev/zero"), "a device")] {
+            let error = error(path);
             assert!(error.contains(&format!("is {what}")) && error.contains("Save what it gives"), "{error}");
         }
+        assert!(error(folder.path()).ends_with("can't be read: it is a folder; name a file in it."));
     }
 
     #[test]
