@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use stitch_tests::cli::{Folder, finish};
+use stitch_tests::cli::{Finished, Folder, finish};
 use stitch_tests::endpoint::{Answer, Endpoint};
 
 /// A module whose loop over columns a matrix product does at once.
@@ -93,6 +93,17 @@ fn plan(titles: &[&str]) -> Answer {
     )
 }
 
+/// Optimises a target of a file with a scripted model, and applies what comes of it. The file as it was stands beside it as `original.py`.
+fn optimised(endpoint: &Endpoint, name: &str, text: &str, target: &str) -> (Folder, Finished) {
+    let folder = Folder::with(&[(name, text), ("original.py", text)]).unwrap();
+    let arguments = ["optimize", target, "--engine", "llm", "--device", "cpu", "--apply", "--format", "json"];
+    let mut command = folder.command(&arguments).unwrap();
+    command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
+    let run = finish(&mut command).unwrap();
+    assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    (folder, run)
+}
+
 #[test]
 fn a_module_is_made_faster_and_keeps_its_name_its_keys_and_its_original() {
     let Some(python) = python() else { return };
@@ -104,13 +115,7 @@ fn a_module_is_made_faster_and_keeps_its_name_its_keys_and_its_original() {
         plan(&[]),
     ])
     .unwrap();
-    let folder = Folder::with(&[("model.py", MODEL), ("original.py", MODEL)]).unwrap();
-    let arguments =
-        ["optimize", "model.py::Score", "--engine", "llm", "--device", "cpu", "--apply", "--format", "json"];
-    let mut command = folder.command(&arguments).unwrap();
-    command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
-    let run = finish(&mut command).unwrap();
-    assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    let (folder, run) = optimised(&endpoint, "model.py", MODEL, "model.py::Score");
     let planned = endpoint.questions()[0].text();
     assert!(planned.contains("by torch.profiler on the CPU"), "{planned}");
     let line = 1 + MODEL.lines().position(|line| line.contains("total = total +")).unwrap();
@@ -208,13 +213,7 @@ fn a_module_with_tied_weights_and_dropout_is_made_faster_in_evaluation_mode() {
         plan(json!([])),
     ])
     .unwrap();
-    let folder = Folder::with(&[("tied.py", TIED), ("original.py", TIED)]).unwrap();
-    let arguments =
-        ["optimize", "tied.py::Tied", "--engine", "llm", "--device", "cpu", "--apply", "--format", "json"];
-    let mut command = folder.command(&arguments).unwrap();
-    command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
-    let run = finish(&mut command).unwrap();
-    assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    let (folder, run) = optimised(&endpoint, "tied.py", TIED, "tied.py::Tied");
     assert!(run.out.contains("in training mode the original runs"), "{}", run.out);
     std::fs::write(folder.path().unwrap().join("check.py"), CHECK_TIED).unwrap();
     let checked = Command::new(python)
@@ -281,13 +280,7 @@ fn selected_statements_are_made_faster_and_the_rest_stays() {
         plan(&[]),
     ])
     .unwrap();
-    let folder = Folder::with(&[("steps.py", STEPS), ("original.py", STEPS)]).unwrap();
-    let arguments =
-        ["optimize", "steps.py::8-10", "--engine", "llm", "--device", "cpu", "--apply", "--format", "json"];
-    let mut command = folder.command(&arguments).unwrap();
-    command.env("STITCHCUDA_MODEL_ENDPOINT", endpoint.base()).env("STITCHCUDA_MODEL_NAME", "scripted");
-    let run = finish(&mut command).unwrap();
-    assert_eq!(run.status, Some(0), "{}\n{}", run.err, run.out);
+    let (folder, run) = optimised(&endpoint, "steps.py", STEPS, "steps.py::8-10");
     let events: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let outcomes: Vec<&str> = events
         .iter()

@@ -47,6 +47,20 @@ fn verified(arguments: Vec<Argument>, settings: &str) -> Verified {
     }
 }
 
+/// What the verifier's own process says of a module of `original.py` in a folder: the digest of its settings, and a line of each entry of its state
+/// dictionary with its type and sizes.
+fn told_of(python: &Path, folder: &Path, module: &str) -> String {
+    let script = format!(
+        "{}\nimport sys\nsys.path.insert(0, {folder:?})\nfrom original import *\nmodule = {module}\nprint(settings_of(module))\n\
+         for name, tensor in module.state_dict().items():\n    print(name, str(tensor.dtype)[6:], *tensor.shape)\n",
+        settings_script(),
+    );
+    let output = Command::new(python).args(["-c", &script]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(told.lines().next().map(str::len), Some(64), "{}", String::from_utf8_lossy(&output.stderr));
+    told
+}
+
 #[test]
 fn edited_files_run_what_was_verified_and_else_the_original() {
     let Some(python) = python() else {
@@ -61,18 +75,12 @@ fn edited_files_run_what_was_verified_and_else_the_original() {
     };
     let text = fixture("scaled.py");
     let original = write("original.py", &text);
-    let script = format!(
-        "{}\nimport sys\nsys.path.insert(0, {:?})\nfrom original import Scaled\nprint(settings_of(Scaled(4)))\n",
-        settings_script(),
-        folder.path()
-    );
-    let output = Command::new(&python).args(["-c", &script]).output().unwrap();
-    let settings = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-    assert_eq!(settings.len(), 64, "{}", String::from_utf8_lossy(&output.stderr));
+    let told = told_of(&python, folder.path(), "Scaled(4)");
+    let settings = told.lines().next().unwrap_or_default();
 
     let put = |text: &str, name: &str, candidate: &str, arguments: Vec<Argument>| {
         let of = Denoted::Target(targets::named(text, name).unwrap());
-        compose(text, &of, &fixture(candidate), &verified(arguments, &settings)).unwrap().text
+        compose(text, &of, &fixture(candidate), &verified(arguments, settings)).unwrap().text
     };
     // One after the other into the same file, which then has the guard once.
     let broken = write("broken.py", &put(&text, "softplus", "broken_new.py", vec![tensor(&[2, 4])]));
@@ -84,7 +92,7 @@ fn edited_files_run_what_was_verified_and_else_the_original() {
         (found.reads.join(" "), found.sets.join(" ")),
         ("x w i total".to_owned(), "y total".to_owned())
     );
-    let mut known = verified(Vec::new(), &settings);
+    let mut known = verified(Vec::new(), settings);
     let int = |v: u32| Argument::Int { v: v.to_string() };
     known.calls = vec![
         VerifiedCall {
@@ -172,18 +180,9 @@ fn modules_with_tied_weights_and_buffers_beside_the_state_dictionary_are_told_ap
     };
     let text = fixture("held.py");
     let original = write("original.py", &text);
-    // What the verifier's own process says: the digest, and the entries of the state dictionary.
-    let script = format!(
-        "{}\nimport sys\nsys.path.insert(0, {:?})\nfrom original import Tied\nprint(settings_of(Tied(8)))\n\
-         for name, tensor in Tied(8).state_dict().items():\n    print(name, str(tensor.dtype)[6:], *tensor.shape)\n",
-        settings_script(),
-        folder.path()
-    );
-    let output = Command::new(&python).args(["-c", &script]).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let told = told_of(&python, folder.path(), "Tied(8)");
     let mut lines = told.lines();
     let settings = lines.next().unwrap_or_default();
-    assert_eq!(settings.len(), 64, "{}", String::from_utf8_lossy(&output.stderr));
     let described = |dtype: &str, shape: Vec<u64>| Argument::Tensor {
         device: "cpu".to_owned(),
         dtype: dtype.to_owned(),

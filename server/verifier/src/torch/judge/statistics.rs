@@ -81,13 +81,14 @@ pub fn enough(rounds: &[Round], calls: u64, least: u64, spent: f64, budget: f64)
     }
     // What is lost in noise may come out of it.
     let Some(outcome) = outcome(rounds) else { return made >= least && spent > budget };
-    let too_wide = outcome.speedup.spread() / NARROW;
-    if too_wide < 1.0 {
+    let width = outcome.speedup.spread();
+    if width < NARROW {
         return true;
     }
+    let too_wide = width / NARROW;
     let needed = count as f64 * too_wide * too_wide;
     let is_out_of_reach = needed > MOST_ROUNDS as f64 || needed * spent / count as f64 > budget;
-    made >= least && is_out_of_reach && (too_wide * NARROW < FAIR || spent > budget)
+    made >= least && is_out_of_reach && (width < FAIR || spent > budget)
 }
 
 /// The times and the speedup of some rounds. `None` where there are none, or where a call may as well take no time, by the interval of a side: then it is
